@@ -1,0 +1,44 @@
+# demo, test, lint, bench. Each prepares what it needs first (scripts/environment.sh), once.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.ONESHELL:
+.PHONY: setup demo test lint bench clean
+
+prepare = environment=$$(./scripts/environment.sh); eval "$$environment"
+
+setup:
+	@$(prepare)
+	cd elixir_client && MIX_BUILD_PATH="$$MIX_BUILD_ROOT/dev" mix compile --warnings-as-errors </dev/null
+
+# Eight schools, from Elixir, through a real port.
+demo:
+	@$(prepare)
+	cd elixir_client
+	export MIX_ENV=dev MIX_BUILD_PATH="$$MIX_BUILD_ROOT/dev"
+	mix run examples/eight_schools.exs </dev/null
+
+# Everything that CI runs: lint, the engine and the port under pytest, the client under ExUnit.
+test: lint
+	@$(prepare)
+	export JAX_PLATFORMS=cpu
+	python -m pytest
+	cd elixir_client
+	export MIX_ENV=test MIX_BUILD_PATH="$$MIX_BUILD_ROOT/test"
+	mix compile --warnings-as-errors </dev/null
+	mix test </dev/null
+
+lint:
+	@$(prepare)
+	ruff check .
+	ruff format --check .
+	lint-imports
+	cd elixir_client
+	mix format --check-formatted </dev/null
+
+# Side by side with the peers, in one run. Installs each in an environment of its own.
+bench:
+	@$(prepare)
+	python -m benchmarks.run
+
+clean:
+	rm -rf .venv elixir_client/_build .pytest_cache .ruff_cache .import_linter_cache

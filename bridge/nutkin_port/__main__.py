@@ -1,0 +1,121 @@
+"""`python -m nutkin_port`: the program that an Erlang port runs. Frames come in on fd 3 and go out on fd 4.
+
+The wire is secured and the input is watched before anything large is imported: whatever numpy, jax and XLA do or print
+while they start, they cannot spoil the stream, and the program ends as soon as its client does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import faulthandler
+import os
+import signal
+import sys
+import threading
+from typing import Any
+
+import msgpack
+
+from nutkin_port import descriptors
+from nutkin_port.frames import FrameReader, FrameTooLong, FrameWriter, Inbox, drain
+from nutkin_port.limits import Limits
+from nutkin_port.logs import Logs
+
+EXIT_USAGE = 64
+EXIT_PROTOCOL = 65
+EXIT_SOFTWARE = 70
+INBOX_FRAMES = 4  # of the largest size, that may wait to be handled
+
+_SHUTDOWN = object()
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Never returns."""
+    options = _options(arguments)
+    descriptors.die_with_parent()
+    try:
+        wire = descriptors.claim(stdio=options.stdio)
+    except OSError:
+        print("nutkin_port talks to the program that opens it, on fds 3 and 4: see --help", file=sys.stderr)
+        sys.exit(EXIT_USAGE)
+    faulthandler.enable(os.fdopen(wire.terminal, "w"))
+    limits = Limits(store=options.store_bytes)
+    inbox = Inbox(INBOX_FRAMES * limits.frame)
+    reader = FrameReader(wire.frames_in, limits.frame)
+    threading.Thread(target=drain, args=(reader, inbox, _end), name="reader", daemon=True).start()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda number, _: _shut_down(number, inbox))
+    if options.cache_dir is not None:
+        os.environ["NUTKIN_CACHE_DIR"] = options.cache_dir
+    sys.stdout.reconfigure(line_buffering=True)
+    logs = Logs(wire.stdout, wire.stderr)
+    writer = FrameWriter(wire.frames_out, _end)
+    status = _serve(inbox, writer, logs, limits)
+    logs.close()
+    os._exit(status)  # threads may still be compiling
+
+
+def _serve(inbox: Inbox, writer: FrameWriter, logs: Logs, limits: Limits) -> int:
+    """Says `hello` and handles messages until the end: the exit status."""
+
+    def send(kind: str, id: int, body: dict[str, Any]) -> None:
+        writer.write(msgpack.packb([kind, id, body]))
+
+    try:
+        from nutkin.errors import LimitExceeded, ProtocolError
+        from nutkin_port.requests import Requests, hello
+
+        send("hello", 0, hello(limits))
+    except Exception as error:  # a broken installation: said in a message, since the client sees nothing else
+        logs.open(send)
+        logs.emit_traceback(error)
+        send("error", 0, {"code": "internal", "message": f"the engine cannot start: {type(error).__name__}: {error}"})
+        return EXIT_SOFTWARE
+    logs.open(send)
+    requests = Requests(writer, logs, limits)
+    try:
+        while True:
+            match inbox.get():
+                case FrameTooLong(length, limit):
+                    expected, found = f"at most {limit} bytes", f"{length} bytes"
+                    raise LimitExceeded("a frame is too long", expected=expected, found=found)
+                case bytearray() as frame:
+                    if not requests.handle(frame):
+                        return 0
+                case _:  # a signal
+                    requests.shutdown()
+                    return 0
+    except (ProtocolError, LimitExceeded) as error:
+        send("error", 0, error.body())
+        return EXIT_PROTOCOL
+
+
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m nutkin_port", description=__doc__)
+    parser.add_argument("--stdio", action="store_true", help="frames on fds 0 and 1 instead of 3 and 4")
+    parser.add_argument(
+        "--store-bytes",
+        type=int,
+        default=Limits.store,
+        metavar="N",
+        help="bytes of tensors to keep between requests (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--cache-dir",
+        metavar="DIR",
+        help="folder of compiled programs; `off` for none (default: nutkin/xla in the user's cache folder)",
+    )
+    return parser.parse_args(arguments)
+
+
+def _shut_down(number: int, inbox: Inbox) -> None:
+    signal.signal(number, signal.SIG_DFL)  # a second one does not wait
+    inbox.interrupt(_SHUTDOWN)
+
+
+def _end() -> None:
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+"""msgpack to plain data and back, within limits; extension type 1 is a numpy array."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import msgpack
+import numpy as np
+
+from nutkin.errors import InvalidData, LimitExceeded, ProtocolError
+from nutkin_port import tensors
+
+TENSOR = 1
+MAX_DEPTH = 64
+MAX_ID = 2**64 - 1
+
+_CONTAINERS = {dict, list}
+_LEAVES = {str, bytes, int, float, bool, type(None), np.ndarray}
+
+
+def pack(kind: str, id: int, body: dict[str, Any], *, limit: int) -> bytes:
+    """The frame of one message. LimitExceeded when it is larger than `limit` bytes."""
+    frame = msgpack.packb([kind, id, body], default=_encode)
+    if len(frame) > limit:
+        raise LimitExceeded(
+            f"a `{kind}` message does not fit into a frame",
+            expected=f"at most {limit} bytes",
+            found=f"{len(frame)} bytes",
+            hint="ask for fewer variables",
+        )
+    return frame
+
+
+def unpack(frame: bytes | bytearray) -> tuple[str, int, dict[str, Any]]:
+    """The `[type, id, body]` of a frame. ProtocolError: the stream cannot be trusted any more.
+
+    The body is not checked yet: see `check`.
+    """
+    size = len(frame)
+    try:
+        message = msgpack.unpackb(
+            frame,
+            raw=False,
+            strict_map_key=True,
+            max_str_len=size,
+            max_bin_len=size,
+            max_array_len=size,
+            max_map_len=size,
+            max_ext_len=size,
+            ext_hook=_decode,
+        )
+    except (ValueError, MemoryError) as error:
+        reason = str(error) or type(error).__name__
+        raise ProtocolError("a frame is not msgpack", expected="one msgpack value", found=reason) from error
+    match message:
+        case [str(kind), int(id), dict(body)] if not isinstance(id, bool) and 0 <= id <= MAX_ID:
+            return kind, id, body
+    raise ProtocolError(
+        "a message is not [type, id, body]",
+        expected="an array of a string, an unsigned integer and a map",
+        found=_describe(message),
+    )
+
+
+def check(body: dict[str, Any]) -> None:
+    """Checks what msgpack allows and messages do not: deep nesting, keys that are not strings, other
+    extension types, floats that are not finite. ProtocolError, or InvalidData for an unreadable tensor.
+    """
+    level: list[Any] = [body]
+    for _ in range(MAX_DEPTH - 1):  # the message itself is the first level
+        level = [child for container in level for child in _children(container)]
+        if not level:
+            return
+    raise ProtocolError("a message is nested too deeply", expected=f"at most {MAX_DEPTH} levels")
+
+
+def _children(container: dict[str, Any] | list[Any]) -> list[Any]:
+    """The containers in a container, whose keys and other values are checked."""
+    values: Any = container
+    if type(container) is dict:
+        for key in container:
+            if type(key) is not str:
+                raise ProtocolError("a map has a key that is not a string", found=repr(key)[:100])
+        values = container.values()
+    types = set(map(type, values))
+    for unknown in types - _LEAVES - _CONTAINERS:
+        value = next(value for value in values if type(value) is unknown)
+        if isinstance(value, InvalidData):
+            raise value
+        raise ProtocolError(
+            "a message holds an unknown extension type",
+            expected=f"extension type {TENSOR}, a tensor",
+            found=f"extension type {value.code}" if unknown is msgpack.ExtType else unknown.__name__,
+        )
+    if float in types and not all(math.isfinite(value) for value in values if type(value) is float):
+        raise ProtocolError("a number is not finite", hint="send values that may be NaN or infinite as a tensor")
+    return [value for value in values if type(value) in _CONTAINERS] if types & _CONTAINERS else []
+
+
+def _encode(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return msgpack.ExtType(TENSOR, tensors.encode(value))
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{type(value).__name__} has no form on the wire")
+
+
+def _decode(code: int, payload: bytes) -> Any:
+    if code != TENSOR:
+        return msgpack.ExtType(code, payload)
+    try:
+        return tensors.decode(payload).copy()  # aligned, and independent of the frame
+    except InvalidData as error:
+        return error  # in the tensor's place, until `check` raises it: by then the message's id is known
+
+
+def _describe(message: Any) -> str:
+    if isinstance(message, list):
+        return "an array of " + (", ".join(type(item).__name__ for item in message[:4]) or "nothing")
+    return type(message).__name__

@@ -1,0 +1,162 @@
+"""The messages of a client, as types: what PROTOCOL.md calls their bodies.
+
+Models stay plain data, which `nutkin.model.read` checks; options of `sample` are the engine's, which checks them too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+import msgspec
+import numpy as np
+from msgspec import Meta
+
+from nutkin.errors import InvalidOption, NutkinError, ProtocolError
+from nutkin.sampler import Options
+from nutkin_port import codec
+
+Address = Annotated[bytes, Meta(min_length=32, max_length=32)]
+Count = Annotated[int, Meta(ge=0)]
+
+
+class Body(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What all bodies have in common: nothing but their strictness."""
+
+
+class LogDensityOptions(Body):
+    precision: str = "f64"
+
+    def __post_init__(self) -> None:
+        Options(precision=self.precision)  # the engine's check
+
+
+class CompileOptions(Body):
+    precision: str = "f64"
+    max_tree_depth: int = 10
+
+    def __post_init__(self) -> None:
+        Options(precision=self.precision, max_tree_depth=self.max_tree_depth)
+
+
+class SampleOptions(Options, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """The engine's options, and how many `draws` messages may be sent before the first `ack`."""
+
+    credit: Count = 16
+
+
+class Compile(Body):
+    model: Any
+    data: dict[str, Address]
+    options: CompileOptions = CompileOptions()
+
+
+class Sample(Body):
+    model: Any
+    data: dict[str, Address]
+    options: SampleOptions = SampleOptions()
+
+
+class LogDensity(Body):
+    """At `position` (flat, unconstrained) or at `values` (constrained, by name): one of the two."""
+
+    model: Any
+    data: dict[str, Address]
+    options: LogDensityOptions = LogDensityOptions()
+    position: np.ndarray | None = None
+    values: dict[str, np.ndarray] | None = None
+
+
+class Put(Body):
+    blob: Address
+    encoding: Literal["tensor", "nx"]
+    size: Count
+    offset: Count
+    content: bytes = msgspec.field(name="bytes")
+
+
+class Ack(Body):
+    chunks: Count
+
+
+class Cancel(Body):
+    pass
+
+
+class Ping(Body):
+    pass
+
+
+class Shutdown(Body):
+    pass
+
+
+TYPES: dict[str, type[Body]] = {
+    "compile": Compile,
+    "sample": Sample,
+    "log_density": LogDensity,
+    "put": Put,
+    "ack": Ack,
+    "cancel": Cancel,
+    "ping": Ping,
+    "shutdown": Shutdown,
+}
+
+
+def read(kind: str, body: dict[str, Any]) -> Body:
+    """The typed body of a message.
+
+    ProtocolError for an unknown type, or a wrong, missing or unknown field; InvalidOption for one within `options`;
+    InvalidData for a tensor that cannot be read.
+    """
+    if kind not in TYPES:
+        raise ProtocolError("a message has an unknown type", expected=f"one of {', '.join(TYPES)}", found=kind[:100])
+    codec.check(body)
+    try:
+        message = msgspec.convert(body, TYPES[kind], builtin_types=(bytes,))
+    except msgspec.ValidationError as error:
+        raise _field_error(kind, str(error)) from error
+    if isinstance(message, LogDensity) and (message.position is None) == (message.values is None):
+        raise ProtocolError(
+            "a field of `log_density` is wrong", path="$.position", expected="either `position` or `values`"
+        )
+    if isinstance(message, Sample):
+        _check_tensors(message.options.init.values)
+    return message
+
+
+def _check_tensors(values: Mapping[str, Any]) -> None:
+    for name, value in values.items():
+        if not isinstance(value, np.ndarray):
+            path = f"$.options.init.values.{name}"
+            raise InvalidOption(
+                "a starting value is not a tensor", path=path, expected="a tensor", found=type(value).__name__
+            )
+
+
+def _field_error(kind: str, text: str) -> NutkinError:
+    """msgspec's text, `what - at \\`$.path\\``, as one of our errors."""
+    reason, _, path = text.partition(" - at ")
+    path = path.strip("`") or "$"
+    for theirs, ours in (
+        ("Object contains ", ""),
+        ("Object ", ""),
+        ("`numpy.ndarray`", "a tensor"),
+        ("Expected", "expected"),
+    ):
+        reason = reason.replace(theirs, ours)
+    known = _field_names(TYPES[kind], path) if reason.startswith("unknown field") else []
+    expected = f"one of {', '.join(known)}" if known else None
+    if path.startswith("$.options"):
+        return InvalidOption(f"an option of `{kind}` is wrong: {reason}", path=path, expected=expected)
+    return ProtocolError(f"a field of `{kind}` is wrong: {reason}", path=path, expected=expected)
+
+
+def _field_names(struct: type[msgspec.Struct], path: str) -> list[str]:
+    """The fields of the struct at a path."""
+    for step in path.split(".")[1:]:
+        inner = {field.encode_name: field.type for field in msgspec.structs.fields(struct)}.get(step)
+        if not (isinstance(inner, type) and issubclass(inner, msgspec.Struct)):
+            return []
+        struct = inner
+    return [field.encode_name for field in msgspec.structs.fields(struct)]

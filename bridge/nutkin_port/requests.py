@@ -1,0 +1,336 @@
+"""Open requests: each waits for its blobs, is compiled, and becomes a value or a run, until its last answer is sent.
+
+Messages are handled one after another by one thread; models are read and chains advance on a pool of as many threads as
+there are cores; one thread compiles. Whoever closes a request first sends its last answer, and nobody sends another.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from concurrent.futures import Executor, ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+import nutkin
+import nutkin.compile
+import nutkin.model
+import nutkin.sampler
+from nutkin.errors import Cancelled, InvalidData, LimitExceeded, NutkinError, ProtocolError
+from nutkin_port import codec, messages
+from nutkin_port.frames import FrameWriter
+from nutkin_port.limits import Limits
+from nutkin_port.logs import Logs
+from nutkin_port.messages import Ack, Cancel, Compile, LogDensity, Ping, Put, Sample, Shutdown
+from nutkin_port.runs import Run, fields
+from nutkin_port.store import Store, Upload
+
+PROTOCOL = 1
+STARTED = time.monotonic()
+
+
+class Request:
+    """A job of the client, the arrays that it holds on to, and those that it waits for."""
+
+    def __init__(self, id: int, job: Compile | Sample | LogDensity) -> None:
+        self.id = id
+        self.job = job
+        self.model: Any = None
+        self.arrays: dict[bytes, np.ndarray] = {}
+        self.missing: set[bytes] = set()
+        self.uploads: dict[bytes, Upload] = {}
+        self.credit = job.options.credit if isinstance(job, Sample) else 0
+        self.run: Run | None = None
+
+
+class Requests:
+    def __init__(self, writer: FrameWriter, logs: Logs, limits: Limits) -> None:
+        self._writer = writer
+        self._logs = logs
+        self._limits = limits
+        self._store = Store(limits.store)
+        self._pool = ThreadPoolExecutor(len(os.sched_getaffinity(0)), "pool")
+        self._compiler = ThreadPoolExecutor(1, "compiler")
+        self._open: dict[int, Request] = {}
+        self._changed = threading.Condition()  # guards `_open`, and the arrays and the run of each request
+
+    def send(self, kind: str, id: int, body: dict[str, Any]) -> None:
+        """LimitExceeded where the message does not fit into a frame."""
+        self._writer.write(codec.pack(kind, id, body, limit=self._limits.frame))
+
+    def handle(self, frame: bytes | bytearray) -> bool:
+        """One message; False after `shutdown`. ProtocolError when the frame is none, which ends all trust."""
+        kind, id, body = codec.unpack(frame)
+        try:
+            message = messages.read(kind, body)
+            if isinstance(message, Shutdown):
+                self.shutdown()
+                return False
+            self._dispatch(id, message)
+        except Exception as error:  # answered, whatever it is
+            request = self._open.get(id)
+            if request is not None and kind in ("put", "ack", "cancel"):
+                self._abort(request, error)
+            else:
+                self.send("error", 0 if request else id, self._error_body(error))
+        return True
+
+    def shutdown(self) -> None:
+        """Cancels every open request and waits until all are answered."""
+        for request in list(self._open.values()):
+            self._cancel(request)
+        with self._changed:
+            self._changed.wait_for(lambda: not self._open)
+
+    def _dispatch(self, id: int, message: messages.Body) -> None:
+        request = self._open.get(id)
+        match message:
+            case Compile() | Sample() | LogDensity():
+                self._accept(id, message)
+            case Ping():
+                self.send("pong", id, self._pong())
+            case Put() if request:
+                self._put(request, message)
+            case Ack() if request:
+                self._ack(request, message.chunks)
+            case Cancel() if request:
+                self._cancel(request)
+            # the others are for a request that has ended meanwhile
+
+    # ---- the way of a request
+
+    def _accept(self, id: int, job: Compile | Sample | LogDensity) -> None:
+        request = Request(id, job)
+        with self._changed:
+            if id == 0 or id in self._open:
+                raise ProtocolError(
+                    "the id of a request is not free", expected="an unused number above 0", found=str(id)
+                )
+            if len(self._open) >= self._limits.requests:
+                raise LimitExceeded(
+                    "too many requests are open",
+                    expected=f"at most {self._limits.requests}",
+                    hint="wait for answers, or cancel some",
+                )
+            self._open[id] = request
+        self._work(self._pool, request, self._read_model)
+
+    def _work(self, executor: Executor, request: Request, step: Callable[[Request], None]) -> None:
+        """Queues a step of a request, unless it is closed by then; an error is its last answer."""
+
+        def attempt() -> None:
+            if self._open.get(request.id) is not request:
+                return
+            try:
+                step(request)
+            except Exception as error:  # answered, whatever it is
+                self._abort(request, error)
+
+        executor.submit(attempt)
+
+    def _read_model(self, request: Request) -> None:
+        request.model = nutkin.model.read(request.job.model, limit=self._limits.nodes)
+        needed = [*dict.fromkeys([*request.job.data.values(), *sorted(request.model.blobs())])]
+        with self._changed:
+            for address in needed:
+                array = self._store.get(address)
+                if array is None:
+                    request.missing.add(address)
+                else:
+                    request.arrays[address] = array
+            missing = [address for address in needed if address in request.missing]
+            if missing:  # sent under the lock: after it, the blobs may be there, and the request further on its way
+                self.send("need", request.id, {"blobs": missing})
+                return
+        self._work(self._compiler, request, self._compile)
+
+    def _put(self, request: Request, put: Put) -> None:
+        if put.blob in request.arrays:
+            return  # another request's upload was faster
+        if put.blob not in request.missing:
+            raise ProtocolError("a blob was sent that nobody needs", path="$.blob", found=put.blob.hex())
+        if len(put.content) > self._limits.chunk:
+            raise LimitExceeded(
+                "the bytes of a `put` are too many",
+                path="$.bytes",
+                expected=f"at most {self._limits.chunk}",
+                found=str(len(put.content)),
+            )
+        upload = request.uploads.get(put.blob)
+        if upload is None:
+            upload = Upload(put.blob, put.encoding, put.size, limit=self._limits.tensor)
+            request.uploads[put.blob] = upload
+        array = upload.add(put.encoding, put.size, put.offset, put.content)
+        if array is not None:
+            self._store.put(put.blob, array)
+            self._supply(put.blob, array)
+
+    def _supply(self, address: bytes, array: np.ndarray) -> None:
+        """Hands a blob to every request that waits for it."""
+        with self._changed:
+            waiting = [request for request in self._open.values() if address in request.missing]
+            for request in waiting:
+                request.arrays[address] = array
+                request.missing.remove(address)
+                request.uploads.pop(address, None)
+            ready = [request for request in waiting if not request.missing]
+        for request in ready:
+            self._work(self._compiler, request, self._compile)
+
+    def _compile(self, request: Request) -> None:
+        job = request.job
+        data = {name: request.arrays[address] for name, address in job.data.items()}
+        constants = {address: request.arrays[address] for address in request.model.blobs()}
+        started = time.monotonic()
+        target = nutkin.compile.bind(request.model, data, constants, precision=job.options.precision)
+        if isinstance(job, LogDensity):
+            self._close(request, "value", _value(target, job))
+            return
+        sampler = nutkin.sampler.compile_sampler(target, max_tree_depth=job.options.max_tree_depth)
+        body = _compiled(sampler, time.monotonic() - started)
+        if isinstance(job, Compile):
+            self._close(request, "compiled", body)
+        else:
+            self._start(request, sampler, body)
+
+    def _start(self, request: Request, sampler: nutkin.sampler.Sampler, compiled: dict[str, Any]) -> None:
+        chains = nutkin.sampler.Run(sampler, request.job.options)
+        with self._changed:
+            if self._open.get(request.id) is not request:
+                return  # cancelled while it was compiled
+            run = request.run = Run(
+                chains,
+                credit=request.credit,
+                compile_seconds=compiled["seconds"],
+                limits=self._limits,
+                pool=self._pool,
+                send=lambda kind, body: self.send(kind, request.id, body),
+                finish=lambda result: self._finish(request, result),
+            )
+            self.send("compiled", request.id, compiled)
+        run.start()
+
+    def _ack(self, request: Request, chunks: int) -> None:
+        if not isinstance(request.job, Sample):
+            raise ProtocolError("an `ack` for a request that sends no draws", found=type(request.job).__name__)
+        with self._changed:
+            run = request.run
+            if run is None:
+                request.credit += chunks
+        if run is not None:
+            run.ack(chunks)
+
+    def _cancel(self, request: Request) -> None:
+        with self._changed:
+            run = request.run
+        if run is not None:
+            run.cancel()
+        elif isinstance(request.job, Sample):
+            seconds = {"compile": 0.0, "sample": 0.0}
+            self._close(request, "done", {"status": "cancelled", "chains": [], "seconds": seconds})
+        else:
+            self._abort(request, Cancelled("the request was cancelled"))
+
+    # ---- last answers
+
+    def _abort(self, request: Request, error: Exception) -> None:
+        """Ends a request with an error: after the last draws where it is running."""
+        with self._changed:
+            run = request.run
+        if run is not None:
+            run.fail(error)
+        else:
+            self._close(request, "error", self._error_body(error))
+
+    def _finish(self, request: Request, result: dict[str, Any] | Exception) -> None:
+        if isinstance(result, Exception):
+            self._close(request, "error", self._error_body(result))
+        else:
+            self._close(request, "done", result)
+
+    def _close(self, request: Request, kind: str, body: dict[str, Any]) -> None:
+        """Sends the last answer, unless the request has had one."""
+        with self._changed:
+            if self._open.get(request.id) is not request:
+                return
+            try:
+                self.send(kind, request.id, body)
+            except LimitExceeded as error:
+                self.send("error", request.id, error.body())
+            del self._open[request.id]
+            request.run = None  # the two hold on to each other, and to the arrays
+            self._changed.notify_all()
+
+    def _error_body(self, error: Exception) -> dict[str, Any]:
+        if isinstance(error, NutkinError):
+            return error.body()
+        if isinstance(error, MemoryError):
+            return LimitExceeded("there is not enough memory for the request").body()
+        self._logs.emit_traceback(error)
+        return {"code": "internal", "message": f"{type(error).__name__} {_place(error)}: {error}"}
+
+    def _pong(self) -> dict[str, Any]:
+        return {
+            "resident": _resident_bytes(),
+            "requests": len(self._open),
+            "blobs": self._store.usage(),
+            "compilations": nutkin.compile.compilations(),
+            "seconds": time.monotonic() - STARTED,
+        }
+
+
+def hello(limits: Limits) -> dict[str, Any]:
+    """The body of the first message."""
+    return {
+        "protocol": PROTOCOL,
+        "versions": nutkin.versions(),
+        "devices": nutkin.devices(),
+        "limits": dataclasses.asdict(limits),
+        "pid": os.getpid(),
+    }
+
+
+def _compiled(sampler: nutkin.sampler.Sampler, seconds: float) -> dict[str, Any]:
+    target = sampler.target
+    return {
+        "parameters": [fields(parameter, ("name", "shape", "type", "size")) for parameter in target.parameters],
+        "deterministic": [fields(output, ("name", "shape", "type")) for output in target.deterministic],
+        "observed": list(target.observed),
+        "dimension": target.dimension,
+        "cached": sampler.cached,
+        "seconds": seconds,
+    }
+
+
+def _value(target: nutkin.compile.Target, job: LogDensity) -> dict[str, Any]:
+    position = target.unconstrain(job.values)[0] if job.position is None else job.position
+    missing = [
+        parameter.name for parameter in target.parameters if job.position is None and parameter.name not in job.values
+    ]
+    if missing:
+        raise InvalidData("`values` lacks a parameter", path="$.values", expected=f"`{missing[0]}`")
+    if position.shape != (target.dimension,) or position.dtype.kind not in "fiu":
+        raise InvalidData(
+            "`position` does not fit the model",
+            path="$.position",
+            expected=f"a tensor of shape ({target.dimension},) and of real numbers",
+            found=f"{position.dtype}{list(position.shape)}",
+        )
+    value, gradient = target.value_and_gradient(position)
+    return {"value": value, "gradient": gradient, "position": position}
+
+
+def _place(error: Exception) -> str:
+    """The file and line that raised the error."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f"at {os.path.basename(frame.filename)}:{frame.lineno}"
+
+
+def _resident_bytes() -> int:
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

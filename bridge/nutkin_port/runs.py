@@ -1,0 +1,196 @@
+"""A run: its chains advance chunk by chunk on a pool of threads, and their draws go out as far as credit allows.
+
+Each step of a chain is a task of its own, queued behind those of all others, so more chains than threads take turns. A
+chain whose chunk may not be sent yet is parked: it holds that one chunk, and no thread.
+"""
+
+from __future__ import annotations
+
+import collections
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
+from typing import Any
+
+import numpy as np
+
+from nutkin.errors import LimitExceeded
+from nutkin.sampler import Chain, Chunk
+from nutkin.sampler import Run as Chains
+from nutkin_port.limits import Limits
+
+CHUNK_SECONDS = 0.05
+PROGRESS_SECONDS = 0.1
+
+PROGRESS_FIELDS = ("chain", "phase", "iteration", "total", "divergences", "step_size", "tree_depth", "gradients")
+SUMMARY_FIELDS = ("chain", "divergences", "step_size", "inverse_mass", "gradients")
+
+Send = Callable[[str, dict[str, Any]], None]
+
+
+class ChainState:
+    """A chain, the pieces of its last chunk that are not sent yet, and how many of its draws are."""
+
+    def __init__(self, chain: Chain) -> None:
+        self.chain = chain
+        self.unsent: collections.deque[dict[str, Any]] = collections.deque()
+        self.sent = 0
+        self.progress: dict[str, Any] | None = None  # not reported yet
+        self.reported = 0.0
+
+
+class Run:
+    """`finish` is called once, after the last draws: with the body of `done`, or with the error that ended a chain."""
+
+    def __init__(
+        self,
+        chains: Chains,
+        *,
+        credit: int,
+        compile_seconds: float,
+        limits: Limits,
+        pool: Executor,
+        send: Send,
+        finish: Callable[[dict[str, Any] | Exception], None],
+    ) -> None:
+        self._limits = limits
+        self._pool = pool
+        self._send = send
+        self._finish = finish
+        self._lock = threading.Lock()  # held only to change what follows, never while computing or sending
+        self._states = [ChainState(chain) for chain in chains.chains]
+        self._running = len(self._states)
+        self._parked: collections.deque[ChainState] = collections.deque()
+        self._credit = credit
+        self._cancelled = False
+        self._error: Exception | None = None
+        self._last_progress = 0.0
+        self._compile_seconds = compile_seconds
+        self._started = time.monotonic()
+
+    def start(self) -> None:
+        for state in self._states:
+            self._submit(self._advance, state)
+
+    def ack(self, chunks: int) -> None:
+        """Lets this many more `draws` messages go out."""
+        with self._lock:
+            self._credit += chunks
+            woken = [self._parked.popleft() for _ in range(min(chunks, len(self._parked)))]
+        for state in woken:
+            self._submit(self._flush, state)
+
+    def cancel(self) -> None:
+        """Ends every chain after the chunk that it is computing."""
+        with self._lock:
+            self._cancelled = True
+            woken = list(self._parked)
+            self._parked.clear()
+        for state in woken:
+            self._submit(self._flush, state)
+
+    def fail(self, error: Exception) -> None:
+        """Ends the run with this error instead of `done`; no draws follow but those being sent."""
+        with self._lock:
+            self._error = self._error or error
+        self.cancel()
+
+    def _submit(self, task: Callable[[ChainState], None], state: ChainState) -> None:
+        self._pool.submit(self._attempt, task, state)
+
+    def _attempt(self, task: Callable[[ChainState], None], state: ChainState) -> None:
+        try:
+            task(state)
+        except Exception as error:  # the answer of the run, whatever it is
+            self.fail(error)
+            self._end(state)
+
+    def _advance(self, state: ChainState) -> None:
+        if not self._cancelled:
+            chunk = state.chain.advance(CHUNK_SECONDS)
+            if chunk is not None:
+                state.unsent.extend(pieces(chunk, self._limits))
+            self._report(state)
+        self._flush(state)
+
+    def _flush(self, state: ChainState) -> None:
+        """Sends what credit allows; then the chain is parked, ended, or queued for its next step."""
+        while state.unsent:
+            with self._lock:
+                stopping = self._error is not None or (self._cancelled and self._credit == 0)
+                if not stopping and self._credit == 0:
+                    self._parked.append(state)
+                    return
+                self._credit -= not stopping
+            if stopping:
+                break
+            piece = state.unsent.popleft()
+            self._send("draws", piece)
+            state.sent += piece["count"] if piece["phase"] == "sample" else 0
+        if self._cancelled or state.chain.finished:
+            self._end(state)
+        else:
+            self._submit(self._advance, state)
+
+    def _report(self, state: ChainState) -> None:
+        """At most one `progress` in PROGRESS_SECONDS, of the chain that waited longest for its turn."""
+        progress = fields(state.chain.progress(), PROGRESS_FIELDS)
+        with self._lock:
+            state.progress = progress
+            now = time.monotonic()
+            if now - self._last_progress < PROGRESS_SECONDS:
+                return
+            self._last_progress = now
+            chosen = min((other for other in self._states if other.progress), key=lambda other: other.reported)
+            chosen.reported = now
+            body, chosen.progress = chosen.progress, None
+        self._send("progress", body)
+
+    def _end(self, state: ChainState) -> None:
+        with self._lock:
+            self._running -= 1
+            last = self._running == 0
+        if last:
+            self._finish(self._error or self._done())
+
+    def _done(self) -> dict[str, Any]:
+        complete = all(state.chain.finished and not state.unsent for state in self._states)
+        return {
+            "status": "complete" if complete else "cancelled",
+            "chains": [fields(state.chain.summary(), SUMMARY_FIELDS) | {"draws": state.sent} for state in self._states],
+            "seconds": {"compile": self._compile_seconds, "sample": time.monotonic() - self._started},
+        }
+
+
+def fields(value: object, names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: getattr(value, name) for name in names}
+
+
+def pieces(chunk: Chunk, limits: Limits) -> Iterator[dict[str, Any]]:
+    """The bodies of `draws` messages that a chunk becomes: each below the limit of a chunk, or of a single draw."""
+    arrays = {**chunk.variables, **chunk.stats}
+    overhead = 256 + sum(len(name.encode()) + 32 + 8 * array.ndim for name, array in arrays.items())
+    draw_bytes = sum(array.nbytes for array in arrays.values()) // chunk.count
+    if overhead + draw_bytes > limits.frame:
+        raise LimitExceeded(
+            "one draw does not fit into a frame",
+            expected=f"at most {limits.frame} bytes",
+            found=f"{overhead + draw_bytes} bytes",
+            hint="choose fewer variables with the option `variables`",
+        )
+    step = max(1, (limits.chunk - overhead) // max(1, draw_bytes))
+    for first in range(0, chunk.count, step):
+        rows = slice(first, min(first + step, chunk.count))
+        yield {
+            "chain": chunk.chain,
+            "phase": chunk.phase,
+            "start": chunk.start + first,
+            "count": rows.stop - first,
+            "variables": _rows(chunk.variables, rows),
+            "stats": _rows(chunk.stats, rows),
+        }
+
+
+def _rows(arrays: dict[str, np.ndarray], rows: slice) -> dict[str, np.ndarray]:
+    return {name: array[rows] for name, array in arrays.items()}

@@ -1,0 +1,246 @@
+defmodule Nutkin do
+  @sampling [
+    :data,
+    :chains,
+    :draws,
+    :warmup,
+    :seed,
+    :target_accept,
+    :max_tree_depth,
+    :init,
+    :mass_matrix,
+    :thin,
+    :keep_warmup,
+    :variables,
+    :precision,
+    :credit,
+    :worker
+  ]
+
+  @moduledoc """
+  Bayesian sampling for the BEAM: models in Elixir, NUTS draws from XLA.
+
+  A worker owns a Python program that compiles and samples. Put one into your supervision tree:
+
+      children = [
+        {Nutkin, python: "/opt/nutkin/bin/python"}
+      ]
+
+  write a model (see `Nutkin.Model`), and sample:
+
+      import Nutkin.Model
+
+      schools =
+        model do
+          y = data(:y)
+          sigma = data(:sigma)
+          mu <~ normal(0, 5)
+          tau <~ half_cauchy(5)
+          theta <~ normal(mu, tau, shape: {8}, centered: false)
+          observe(:obs, normal(theta, sigma), y)
+        end
+
+      {:ok, fit} = Nutkin.sample(schools, data: %{y: [28, 8, -3, 7, -1, 1, 18, 12], sigma: [15, 10, 16, 11, 9, 11, 10, 18]})
+      Nutkin.Fit.draws(fit, :theta)
+
+  Functions return `{:ok, result}` or `{:error, exception}`, see `t:Nutkin.Error.t/0`; their bang versions raise.
+  A model is compiled once for the shapes of its data: new numbers of the same shapes compile nothing.
+  """
+
+  alias Nutkin.{Data, Error, Fit, Model, Options, Run, Tensor, Worker}
+  alias Nutkin.Worker.{Client, Request}
+
+  @doc """
+  Starts a worker. The options:
+
+    * `:name` - what it is registered as, default `Nutkin`. The other functions take it as their option `:worker`
+    * `:python` - the Python to run, a path or a name on the PATH. Default: the environment variable NUTKIN_PYTHON, else
+      `"python3"`. It has the package nutkin
+    * `:python_path` - directories to put in front of PYTHONPATH
+    * `:env` - environment variables for it, a map or list of pairs of strings
+    * `:args` - further arguments of `python -m nutkin_port`
+    * `:start_timeout` - milliseconds that it may take to be ready, default 60000
+    * `:heartbeat` - milliseconds, default 30000: a program that is silent for so long is asked for a sign of life, and
+      killed if it gives none for as long again
+    * `:shutdown_timeout` - milliseconds that it may take to end when the worker stops, default 2000; then it is killed
+
+  It returns at once; requests wait until the program is ready. Where it cannot be started, requests are answered with
+  a `Nutkin.Error.WorkerExit` that says why, and it is tried again after a while.
+  """
+  @spec start_link(keyword()) :: GenServer.on_start()
+  defdelegate start_link(opts \\ []), to: Worker
+
+  @doc """
+  The child specification of a worker, with the options of `start_link/1`.
+
+      iex> Nutkin.child_spec(name: MyApp.Sampler).id
+      MyApp.Sampler
+  """
+  @spec child_spec(keyword()) :: Supervisor.child_spec()
+  defdelegate child_spec(opts), to: Worker
+
+  @doc """
+  Samples from the posterior of a model, and waits for it.
+
+  Takes the options #{Enum.map_join(@sampling ++ [:timeout, :on_progress], ", ", &"`#{inspect(&1)}`")} of `Nutkin.Options`.
+
+  When `:timeout` milliseconds are over, the run is cancelled and what it has drawn is the result, with the status
+  `:timeout`; without any draw it is a `Nutkin.Error.Timeout`.
+  """
+  @spec sample(Model.t(), keyword()) :: {:ok, Fit.t()} | {:error, Error.t()}
+  def sample(model, opts \\ []) do
+    with {:ok, options} <- Options.validate(opts, @sampling ++ [:timeout, :on_progress]) do
+      deadline = Client.deadline(options.timeout)
+      with {:ok, run} <- start(model, options), do: Run.await(run, deadline, options.timeout)
+    end
+  end
+
+  @doc """
+  As `sample/2`, but returns the fit or raises the error.
+  """
+  @spec sample!(Model.t(), keyword()) :: Fit.t()
+  def sample!(model, opts \\ []), do: bang!(sample(model, opts))
+
+  @doc """
+  The draws of a run as a lazy enumerable of `Nutkin.Draws`, in the order in which they come.
+
+  Sampling starts when it is enumerated, goes as far ahead as the option `:credit` says, and is cancelled when the
+  enumeration stops early. Errors are raised in the process that enumerates; so is `Nutkin.Error.Timeout` when
+  `:timeout` milliseconds are over. Takes the options of `sample/2` but `:on_progress`, and raises where they are wrong.
+
+      model |> Nutkin.stream(data: data) |> Stream.map(& &1.variables["mu"]) |> Enum.take(10)
+  """
+  @spec stream(Model.t(), keyword()) :: Enumerable.t()
+  def stream(model, opts \\ []) do
+    options = bang!(Options.validate(opts, @sampling ++ [:timeout]))
+    Run.stream(fn -> start(model, options) end, options.timeout)
+  end
+
+  @doc """
+  Starts a run whose events come to the calling process as messages, see `Nutkin.Run`.
+
+  Takes the options of `sample/2` but `:timeout` and `:on_progress`.
+  """
+  @spec start_run(Model.t(), keyword()) :: {:ok, Run.t()} | {:error, Error.t()}
+  def start_run(model, opts \\ []) do
+    with {:ok, options} <- Options.validate(opts, @sampling), do: start(model, options)
+  end
+
+  defp start(model, options) do
+    with {:ok, request} <- request(:sample, model, options), do: Run.start(request, options)
+  end
+
+  @doc """
+  Waits for the end of a run that this process started, and collects its draws. Events that were received as messages
+  before are not part of the fit.
+
+  After `timeout` milliseconds it is cancelled, as by the option `:timeout` of `sample/2`.
+  """
+  @spec await(Run.t(), timeout()) :: {:ok, Fit.t()} | {:error, Error.t()}
+  def await(%Run{} = run, timeout \\ :infinity), do: Run.await(run, Client.deadline(timeout), timeout)
+
+  @doc """
+  Cancels a run, from any process. `await/2` then gives `{:ok, %Nutkin.Fit{status: :cancelled}}`, with what was drawn.
+  """
+  @spec cancel(Run.t()) :: :ok
+  defdelegate cancel(run), to: Run
+
+  @doc """
+  Compiles a model for the shapes of the data, so that the first run need not, and says what it is:
+  its parameters with their shapes, the dimension, the seconds; see `t:Nutkin.Protocol.compiled/0`.
+
+  Takes the options `:data`, `:precision`, `:max_tree_depth`, `:timeout` and `:worker` of `Nutkin.Options`.
+  """
+  @spec compile(Model.t(), keyword()) :: {:ok, Nutkin.Protocol.compiled()} | {:error, Error.t()}
+  def compile(model, opts \\ []) do
+    with {:ok, options} <- Options.validate(opts, [:data, :precision, :max_tree_depth, :timeout, :worker]),
+         {:ok, request} <- request(:compile, model, options),
+         {:compiled, compiled} <- Client.call(options.worker, request, options.timeout) do
+      {:ok, compiled}
+    end
+  end
+
+  @doc """
+  As `compile/2`, but raises the error.
+  """
+  @spec compile!(Model.t(), keyword()) :: Nutkin.Protocol.compiled()
+  def compile!(model, opts \\ []), do: bang!(compile(model, opts))
+
+  @doc """
+  The log density of a model and its gradient at a point: on the unconstrained scale, so with the log-Jacobians of the
+  transforms.
+
+  The point is a list or tensor of all unconstrained coordinates, or a map (or keyword list) with the constrained value
+  of every parameter. The result has `:value` (a float, or `:nan`, `:infinity`, `:neg_infinity`), `:gradient` and
+  `:position` (flat tensors). Takes the options `:data`, `:precision`, `:timeout` and `:worker` of `Nutkin.Options`.
+  """
+  @spec log_density(Model.t(), Tensor.source() | map() | keyword(), keyword()) ::
+          {:ok, %{value: Tensor.Type.element(), gradient: Tensor.t(), position: Tensor.t()}}
+          | {:error, Error.t()}
+  def log_density(model, point, opts \\ []) do
+    with {:ok, options} <- Options.validate(opts, [:data, :precision, :timeout, :worker]),
+         {:ok, point} <- point(point),
+         {:ok, request} <- request(:log_density, model, options, point),
+         {:value, value} <- Client.call(options.worker, request, options.timeout) do
+      {:ok, value}
+    end
+  end
+
+  @doc """
+  As `log_density/3`, but raises the error.
+  """
+  @spec log_density!(Model.t(), Tensor.source() | map() | keyword(), keyword()) :: map()
+  def log_density!(model, point, opts \\ []), do: bang!(log_density(model, point, opts))
+
+  @doc """
+  Asks the program of a worker how it is: `:requests` open, `:blobs` kept (`:count` and `:bytes`), `:resident` bytes
+  of memory, `:compilations` and `:seconds` since its start.
+  """
+  @spec ping(Worker.t(), timeout()) :: {:ok, map()} | {:error, Error.t()}
+  def ping(worker \\ __MODULE__, timeout \\ 60_000) do
+    with {:pong, pong} <- Client.call(worker, Request.new(:ping, %{}), timeout), do: {:ok, pong}
+  end
+
+  @doc """
+  The state of a worker: its `:phase` (`:starting`, `:ready` or `:down`), the `:os_pid` of its program, the `:error`
+  that keeps it down, and, once it is ready, the `:versions`, `:devices` and `:limits` that the program reports.
+  """
+  @spec info(Worker.t()) :: {:ok, map()} | {:error, Error.t()}
+  def info(worker \\ __MODULE__), do: Client.info(worker)
+
+  defp request(type, model, options, point \\ %{}) do
+    with :ok <- check_model(model), {:ok, data} <- Data.encode(model, options.data) do
+      body = %{model: Model.to_ir(model), data: data.addresses, options: Options.to_wire(options)}
+      {:ok, Request.new(type, Map.merge(body, point), data.blobs)}
+    end
+  end
+
+  defp check_model(%Model{}), do: :ok
+
+  defp check_model(other) do
+    found = inspect(other, limit: 5, printable_limit: 100)
+    {:error, Error.InvalidModel.exception(message: "not a model", expected: "a Nutkin.Model", found: found)}
+  end
+
+  # Structs are tensors.
+  defp point(%_{} = position), do: position(position)
+  defp point(%{} = values), do: values(values)
+  defp point([{_name, _value} | _] = values), do: values(values)
+  defp point(position), do: position(position)
+
+  defp position(position) do
+    with {:ok, tensor} <- Tensor.cast(position, type: :f64), do: {:ok, %{position: tensor}}
+  end
+
+  defp values(values) do
+    Enum.reduce_while(values, {:ok, %{values: %{}}}, fn {name, value}, {:ok, %{values: done}} ->
+      case Tensor.cast(value) do
+        {:ok, tensor} -> {:cont, {:ok, %{values: Map.put(done, to_string(name), tensor)}}}
+        {:error, error} -> {:halt, {:error, %{error | node: to_string(name)}}}
+      end
+    end)
+  end
+
+  defp bang!({:ok, result}), do: result
+  defp bang!({:error, error}), do: raise(error)
+end

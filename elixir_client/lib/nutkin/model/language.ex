@@ -1,0 +1,261 @@
+defmodule Nutkin.Model.Language do
+  @moduledoc """
+  The language of models: what can be written inside `Nutkin.Model.model/1`.
+
+  Statements add a term to the log density or name a value: `<~/2`, `data/2`, `observe/4`, `factor/2`, `deterministic/2`.
+  Distributions and operations are functions, with the parameters of Stan and PyMC and the names and rules of Nx;
+  `+ - * / ** == != < <= > >=` and the functions of Kernel are those of `Nutkin.Model.Operators`. Nodes are indexed as
+  `Nutkin.Model.Node` tells.
+
+  Wherever a node is expected, a number, a nested list, a `Nutkin.Tensor` or an `Nx.Tensor` does as well, and becomes a
+  constant of the model. Mistakes raise `Nutkin.Error.InvalidModel`.
+
+  Functions that write a part of a model bring the language in themselves:
+
+      defmodule Priors do
+        use Nutkin.Model.Language
+
+        def scale(name), do: half_normal(1, name: name)
+      end
+  """
+
+  alias Nutkin.Error.InvalidModel
+  alias Nutkin.Model.{Builder, Distribution, Node, Operation, Operators, Option}
+
+  @typedoc "A node, or what becomes a constant."
+  @type value :: Node.t() | Nutkin.Tensor.source() | Nutkin.Blob.t()
+
+  @type name :: atom() | String.t()
+
+  @doc """
+  Brings the language into a module or a block: this module's functions, and `Nutkin.Model.Operators` instead of Kernel's.
+  """
+  defmacro __using__(_opts) do
+    quote do
+      import Kernel, except: unquote(Operators.kernel_names()), warn: false
+      import Nutkin.Model.Operators, warn: false
+      import Nutkin.Model.Language, warn: false
+    end
+  end
+
+  @doc """
+  A free variable: `mu <~ normal(0, 5)` is to be sampled, under the name of the Elixir variable that it is bound to.
+
+  The distribution takes these options:
+
+    * `:shape` - the whole shape, event axes included, such as `{8}`; without it what the parameters broadcast to
+    * `:transform` - `:identity`, `:log`, `:softplus`, `:logit`, `:interval` or `:stick_breaking`: how the sampler's
+      unconstrained numbers become values. Every distribution has a fitting one by default
+    * `:centered` - `false` samples the standardised variable z of `mu + sigma z`, which suits hierarchies with little
+      data. For normal, student_t, cauchy, laplace and logistic
+    * `:name` - another name, as variables that are made in a loop need: `g <~ normal(mu, tau, name: "g_\#{i}")`
+  """
+  defmacro left <~ right do
+    case left do
+      {name, meta, context} when is_atom(name) and is_atom(context) ->
+        variable = {name, Keyword.put(meta, :generated, true), context}
+
+        quote do
+          unquote(variable) = Nutkin.Model.Language.__free__(unquote(Atom.to_string(name)), unquote(right))
+          unquote(variable)
+        end
+
+      other ->
+        raise ArgumentError,
+              "the left side of <~ is a variable, such as mu in mu <~ normal(0, 1), not #{Macro.to_string(other)}"
+    end
+  end
+
+  @doc false
+  @spec __free__(String.t(), Distribution.t()) :: Node.t()
+  def __free__(variable, distribution) do
+    distribution = distribution!(distribution, variable)
+    Builder.named(Keyword.get(distribution.opts, :name, variable), Distribution.free(distribution))
+  end
+
+  @doc """
+  A data slot: a value that is given when the model is run. Another value of the same shape compiles nothing anew.
+
+  Options: `:shape`, a tuple in which nil is a size that is left open, and `:type`. They are checked when data comes.
+  """
+  @spec data(name(), keyword()) :: Node.t()
+  def data(name, opts \\ []) do
+    fields = Option.to_wire!(opts, [shape: :open_shape, type: :type], "data slot #{Builder.name!(name)}")
+    Builder.named(name, Map.put(fields, "kind", "data"))
+  end
+
+  @doc """
+  An observed value: adds the log density of `value` under the distribution, element by element.
+
+  Options, applied in this order:
+
+    * `:weight` - a factor for each term
+    * `:mask` - where it is 0, the term is left out
+    * `:reduce` - `:sum` of the terms, by default, or `:mean`
+  """
+  @spec observe(name(), Distribution.t(), value(), keyword()) :: :ok
+  def observe(name, distribution, value, opts \\ []) do
+    name = Builder.name!(name)
+    fields = Distribution.observed(distribution!(distribution, name))
+    {references, settings} = Keyword.split(options!(opts, "observe #{name}"), [:weight, :mask])
+
+    settings =
+      Option.to_wire!(
+        settings,
+        [reduce: {:one_of, [:sum, :mean]}],
+        "observe #{name}, besides :weight and :mask,"
+      )
+
+    [value: value]
+    |> Keyword.merge(references)
+    |> Enum.reduce(Map.merge(fields, settings), fn {field, value}, fields ->
+      Map.put(fields, "#{field}", Builder.reference(value, "the #{field} of #{name}"))
+    end)
+    |> then(&Builder.named(name, &1))
+
+    :ok
+  end
+
+  @doc """
+  Adds the sum of a value to the log density.
+  """
+  @spec factor(name(), value()) :: :ok
+  def factor(name, value) do
+    name = Builder.name!(name)
+    Builder.named(name, %{"kind" => "factor", "value" => Builder.reference(value, "the value of #{name}")})
+    :ok
+  end
+
+  @doc """
+  Names a value that is to come with the draws. Returns it as a node.
+  """
+  @spec deterministic(name(), value()) :: Node.t()
+  def deterministic(name, value) do
+    name = Builder.name!(name)
+    node = Builder.node(value, "the value of #{name}")
+    Builder.named(name, %{"kind" => "deterministic", "value" => node.index})
+    node
+  end
+
+  @doc """
+  A constant, written out: `tensor([1, 2]) * 2` is a node, `[1, 2] * 2` an error of Elixir.
+  """
+  @spec tensor(value()) :: Node.t()
+  def tensor(value), do: Builder.node(value, "the argument of tensor")
+
+  for {name, parameters, support, note} <- Distribution.table() do
+    args = Enum.map(parameters, &Macro.var(&1, __MODULE__))
+    named = Enum.map_join(parameters, ", ", &"#{&1}: …")
+
+    @doc """
+    The distribution #{name}(#{Enum.join(parameters, ", ")}). Its values are #{support}. #{note}
+
+    Also `#{name}(#{named})`; the options are those of `<~/2`.
+    """
+    @spec unquote(name)(unquote_splicing(Enum.map(parameters, fn _ -> quote(do: value()) end))) ::
+            Distribution.t()
+    def unquote(name)(unquote_splicing(args)) do
+      Distribution.new(unquote(name), unquote(parameters), [unquote_splicing(args)])
+    end
+
+    @doc false
+    def unquote(name)(unquote_splicing(args), opts) do
+      Distribution.new(unquote(name), unquote(parameters), [unquote_splicing(args), opts])
+    end
+
+    if length(parameters) > 1 do
+      @doc false
+      def unquote(name)(named) do
+        Distribution.new(unquote(name), unquote(parameters), [named])
+      end
+    end
+  end
+
+  for {name, values, settings, options, doc} <- Operation.table(),
+      name not in Keyword.keys(Operators.kernel_names()) do
+    values = Enum.map(values, &Macro.var(&1, __MODULE__))
+    given = Enum.map(settings, fn {setting, _kind} -> {setting, Macro.var(setting, __MODULE__)} end)
+    variables = Keyword.values(given)
+    opts = if options == [], do: [], else: [quote(do: opts \\ [])]
+    all = if options == [], do: given, else: quote(do: unquote(given) ++ opts)
+    types = Enum.map(values, fn _ -> quote(do: value()) end) ++ Enum.map(given, fn _ -> quote(do: term()) end)
+
+    @doc """
+    #{doc}#{if options != [], do: " Options: #{Enum.map_join(options, ", ", fn {option, _} -> "`:#{option}`" end)}."}
+    """
+    @spec unquote(name)(unquote_splicing(types)) :: Node.t()
+    if options != [], do: @spec(unquote(name)(unquote_splicing(types), keyword()) :: Node.t())
+
+    def unquote(name)(unquote_splicing(values ++ variables ++ opts)) do
+      call(
+        unquote(Atom.to_string(name)),
+        [unquote_splicing(values)],
+        unquote(all),
+        unquote(settings ++ options)
+      )
+    end
+  end
+
+  for {name, doc} <- [concatenate: "Joins tensors along an axis.", stack: "Joins tensors along a new axis."] do
+    @doc """
+    #{doc} Option: `:axis`, 0 by default.
+    """
+    @spec unquote(name)([value(), ...], keyword()) :: Node.t()
+    def unquote(name)(values, opts \\ [])
+
+    def unquote(name)([_ | _] = values, opts) do
+      call(unquote(Atom.to_string(name)), values, opts, axis: :axis)
+    end
+
+    def unquote(name)(other, _opts) do
+      raise InvalidModel,
+        message: "the argument of #{unquote(name)} is no list of values",
+        expected: "a list, such as [x, y]",
+        found: inspect(other, limit: 5)
+    end
+  end
+
+  @doc """
+  The product of matrices and vectors: over the last axis of `left` and the last but one of `right`, or its only one.
+  """
+  @spec dot(value(), value()) :: Node.t()
+  def dot(left, right), do: call("dot", [left, right], [], [])
+
+  @doc """
+  The sum of products over axes of each side, as `Nx.dot/4`.
+  """
+  @spec dot(value(), [integer()], value(), [integer()]) :: Node.t()
+  def dot(left, contract_left, right, contract_right),
+    do: dot(left, contract_left, [], right, contract_right, [])
+
+  @doc """
+  The sum of products over axes of each side, for each entry of the batch axes, as `Nx.dot/6`.
+  """
+  @spec dot(value(), [integer()], [integer()], value(), [integer()], [integer()]) :: Node.t()
+  def dot(left, contract_left, batch_left, right, contract_right, batch_right) do
+    opts = [contract_a: contract_left, batch_a: batch_left, contract_b: contract_right, batch_b: batch_right]
+    call("dot", [left, right], opts, contract_a: :axes, batch_a: :axes, contract_b: :axes, batch_b: :axes)
+  end
+
+  defp call(op, args, opts, kinds), do: Builder.call(op, args, Option.to_wire!(opts, kinds, op))
+
+  defp options!(opts, owner) do
+    if Keyword.keyword?(opts) do
+      opts
+    else
+      raise InvalidModel,
+        message: "the options of #{owner} are no keyword list",
+        found: inspect(opts, limit: 5)
+    end
+  end
+
+  defp distribution!(%Distribution{} = distribution, _name), do: distribution
+
+  defp distribution!(other, name) do
+    raise InvalidModel,
+      message: "#{name} has no distribution",
+      node: name,
+      expected: "a distribution, such as normal(0, 1)",
+      found: inspect(other, limit: 5)
+  end
+end

@@ -1,0 +1,81 @@
+defmodule Nutkin.Model.Node do
+  @moduledoc """
+  A value inside a model: what `data/1`, `<~` and every operation of `Nutkin.Model.Language` give.
+
+  It stands for a tensor that exists only when the model runs, and belongs to the model in which it was made.
+
+  ## Indexing
+
+  A node is indexed as in Nx, axis by axis from the first; axes that are not named stay whole:
+
+    * `x[2]` - the entry 2 of the first axis, which is dropped; `x[-1]` is the last one
+    * `x[0..2]`, `x[1..-1]`, `x[..]` - a range of it, both ends included, also with a step, `x[0..-1//2]`
+    * `x[[.., 1]]` - an index or a range for each axis
+    * `x[index]` with an integer node - `take(x, index)`, for one entry or many
+  """
+
+  alias Nutkin.Error.InvalidModel
+  alias Nutkin.Model.Builder
+
+  @enforce_keys [:model, :index]
+  defstruct [:model, :index, :name]
+
+  @opaque t :: %__MODULE__{model: reference(), index: non_neg_integer(), name: String.t() | nil}
+
+  @behaviour Access
+
+  @impl true
+  def fetch(%__MODULE__{} = node, %__MODULE__{} = index), do: {:ok, Builder.call("take", [node, index], %{})}
+  def fetch(%__MODULE__{} = node, keys) when is_list(keys) and keys != [], do: {:ok, index(node, keys)}
+  def fetch(%__MODULE__{} = node, key), do: {:ok, index(node, [key])}
+
+  @impl true
+  def get_and_update(_node, _key, _fun), do: raise(InvalidModel, "a node cannot be changed; make a new one")
+
+  @impl true
+  def pop(_node, _key), do: raise(InvalidModel, "a node cannot be changed; make a new one")
+
+  # One slice for all axes, after which the axes with a single index go. The sizes of the axes are not known here: what
+  # counts from the end is sent as it is.
+  defp index(node, keys) do
+    {starts, lengths, strides} = keys |> Enum.map(&bounds/1) |> unzip3()
+    sliced = Builder.call("slice", [node], slice_opts(starts, lengths, strides))
+
+    case for({key, axis} <- Enum.with_index(keys), is_integer(key), do: axis) do
+      [] -> sliced
+      axes -> Builder.call("squeeze", [sliced], %{"axes" => axes})
+    end
+  end
+
+  defp slice_opts(starts, lengths, strides) do
+    opts = %{"starts" => starts, "lengths" => lengths}
+    if Enum.all?(strides, &(&1 == 1)), do: opts, else: Map.put(opts, "strides", strides)
+  end
+
+  defp unzip3(triples) do
+    {Enum.map(triples, &elem(&1, 0)), Enum.map(triples, &elem(&1, 1)), Enum.map(triples, &elem(&1, 2))}
+  end
+
+  # A length of -n leaves out the last n, so that 0 goes to the end.
+  defp bounds(index) when is_integer(index), do: {index, 1, 1}
+
+  # Elixir reads 1..-1 as a range that goes down.
+  defp bounds(first..last//-1) when first >= 0 and last < 0, do: {first, last + 1, 1}
+
+  defp bounds(first..last//step) when step > 0 and first >= 0 and last < 0, do: {first, last + 1, step}
+
+  defp bounds(first..last//step) when step > 0 and first >= 0 == last >= 0 and first <= last do
+    {first, last - first + 1, step}
+  end
+
+  defp bounds(key) do
+    raise InvalidModel,
+      message: "a node cannot be indexed so",
+      expected: "an integer, a range that goes up (such as 0..2 or 1..-1), a list of these, or a node",
+      found: inspect(key)
+  end
+
+  defimpl Inspect do
+    def inspect(node, _opts), do: "#Nutkin.Model.Node<#{node.name || node.index}>"
+  end
+end

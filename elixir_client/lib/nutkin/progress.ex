@@ -1,0 +1,27 @@
+defmodule Nutkin.Progress do
+  @moduledoc """
+  How far one chain of a run is. Sent at most ten times a second for a run.
+
+    * `:chain` - the number of the chain, from 0
+    * `:phase` - `:warmup` or `:sample`
+    * `:iteration` - iterations done, of `:total` (warmup and draws together)
+    * `:divergences` - so far in this phase
+    * `:step_size` - the current step size
+    * `:tree_depth` - the mean of the last chunk of iterations
+    * `:gradients` - evaluations of the log density's gradient so far
+  """
+
+  @enforce_keys [:chain, :phase, :iteration, :total, :divergences, :step_size, :tree_depth, :gradients]
+  defstruct @enforce_keys
+
+  @type t :: %__MODULE__{
+          chain: non_neg_integer(),
+          phase: Nutkin.Draws.phase(),
+          iteration: non_neg_integer(),
+          total: non_neg_integer(),
+          divergences: non_neg_integer(),
+          step_size: number(),
+          tree_depth: number(),
+          gradients: non_neg_integer()
+        }
+end

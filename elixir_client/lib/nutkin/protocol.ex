@@ -1,0 +1,264 @@
+defmodule Nutkin.Protocol do
+  @moduledoc """
+  The messages of the wire: frames of the requests that a client sends, and typed events of what the port answers.
+
+  What comes in is checked against one table. Whatever is missing or of the wrong type gives a
+  `Nutkin.Error.Protocol` that names the field; fields that are not in the table are left alone.
+  """
+
+  alias Nutkin.{Blob, Draws, Error, Msgpack, Progress, Tensor}
+
+  @version 1
+
+  @typedoc "What `:compiled` says of the model that was compiled."
+  @type compiled :: %{
+          parameters: [%{name: String.t(), shape: tuple(), type: String.t(), size: non_neg_integer()}],
+          deterministic: [%{name: String.t(), shape: tuple(), type: String.t()}],
+          observed: [String.t()],
+          dimension: non_neg_integer(),
+          cached: boolean(),
+          seconds: number()
+        }
+
+  @typedoc "How a run ended: `:seconds` is wall time, that of `:sample` for warmup and draws together."
+  @type done :: %{
+          status: :complete | :cancelled,
+          chains: [
+            %{
+              chain: non_neg_integer(),
+              draws: non_neg_integer(),
+              divergences: non_neg_integer(),
+              step_size: number(),
+              inverse_mass: Tensor.t(),
+              gradients: non_neg_integer()
+            }
+          ],
+          seconds: %{compile: number(), sample: number()}
+        }
+
+  @typedoc "An answer of the port."
+  @type event ::
+          {:hello, map()}
+          | {:need, [binary()]}
+          | {:compiled, compiled()}
+          | {:progress, Progress.t()}
+          | {:draws, Draws.t()}
+          | {:done, done()}
+          | {:value, %{value: Tensor.Type.element(), gradient: Tensor.t(), position: Tensor.t()}}
+          | {:pong, map()}
+          | {:log, %{level: Logger.level(), source: String.t(), text: String.t()}}
+          | {:error, Error.t()}
+
+  @phases %{"warmup" => :warmup, "sample" => :sample}
+  @statuses %{"complete" => :complete, "cancelled" => :cancelled}
+  @levels %{"debug" => :debug, "info" => :info, "warning" => :warning, "error" => :error}
+
+  @parameter [name: :string, shape: :shape, type: :string, size: :count]
+  @deterministic [name: :string, shape: :shape, type: :string]
+  @chain [
+    chain: :count,
+    draws: :count,
+    divergences: :count,
+    step_size: :number,
+    inverse_mass: :tensor,
+    gradients: :count
+  ]
+
+  @messages %{
+    "hello" =>
+      {:hello, [protocol: :count, versions: :map, devices: {:list, :map}, limits: :map, pid: :count]},
+    "need" => {:need, [blobs: {:list, :string}]},
+    "compiled" =>
+      {:compiled,
+       [
+         parameters: {:list, {:fields, @parameter}},
+         deterministic: {:list, {:fields, @deterministic}},
+         observed: {:list, :string},
+         dimension: :count,
+         cached: :boolean,
+         seconds: :number
+       ]},
+    "progress" =>
+      {:progress,
+       [
+         chain: :count,
+         phase: {:one_of, @phases},
+         iteration: :count,
+         total: :count,
+         divergences: :count,
+         step_size: :number,
+         tree_depth: :number,
+         gradients: :count
+       ]},
+    "draws" =>
+      {:draws,
+       [
+         chain: :count,
+         phase: {:one_of, @phases},
+         start: :count,
+         count: :count,
+         variables: :tensors,
+         stats: :tensors
+       ]},
+    "done" =>
+      {:done,
+       [
+         status: {:one_of, @statuses},
+         chains: {:list, {:fields, @chain}},
+         seconds: {:fields, [compile: :number, sample: :number]}
+       ]},
+    "value" => {:value, [value: :tensor, gradient: :tensor, position: :tensor]},
+    "pong" =>
+      {:pong,
+       [
+         resident: :count,
+         requests: :count,
+         blobs: {:fields, [count: :count, bytes: :count]},
+         compilations: :count,
+         seconds: :number
+       ]},
+    "log" => {:log, [level: {:one_of, @levels}, source: :string, text: :string]}
+  }
+
+  @doc """
+  The version of the protocol that this client speaks.
+
+      iex> Nutkin.Protocol.version()
+      1
+  """
+  @spec version() :: pos_integer()
+  def version, do: @version
+
+  @doc """
+  The bytes of the body of a message. They are made apart from the frame, since it is the caller who knows the body
+  and the worker who chooses the id.
+  """
+  @spec body(map()) :: iodata()
+  def body(body), do: Msgpack.encode!(body)
+
+  @doc """
+  The frame of a message whose body is encoded already.
+
+      iex> body = Nutkin.Protocol.body(%{})
+      iex> IO.iodata_to_binary(Nutkin.Protocol.frame("ping", 7, body))
+      <<0x93, 0xA4, "ping", 7, 0x80>>
+  """
+  @spec frame(String.t(), non_neg_integer(), iodata()) :: iodata()
+  def frame(type, id, body), do: [<<0x93>>, Msgpack.encode!(type), Msgpack.encode!(id), body]
+
+  @doc "The frame that carries the bytes of a blob from `offset` on."
+  @spec put(non_neg_integer(), Blob.t(), non_neg_integer(), iodata()) :: iodata()
+  def put(id, %Blob{} = blob, offset, bytes) do
+    put = %{
+      blob: {:bin, blob.sha},
+      encoding: blob.encoding,
+      size: blob.size,
+      offset: offset,
+      bytes: {:bin, bytes}
+    }
+
+    frame("put", id, body(put))
+  end
+
+  @doc """
+  Reads a frame into its id and its event.
+
+      iex> frame = Nutkin.Msgpack.encode!(["log", 0, %{level: "info", source: "stdout", text: "hi"}])
+      iex> Nutkin.Protocol.read(IO.iodata_to_binary(frame))
+      {:ok, 0, {:log, %{level: :info, source: "stdout", text: "hi"}}}
+
+      iex> frame = Nutkin.Msgpack.encode!(["need", 3, %{blobs: 5}])
+      iex> {:error, error} = Nutkin.Protocol.read(IO.iodata_to_binary(frame))
+      iex> Exception.message(error)
+      "a field of need that cannot be read (at $.blobs); expected a list; found 5"
+  """
+  @spec read(binary()) :: {:ok, non_neg_integer(), event()} | {:error, Error.Protocol.t()}
+  def read(frame) do
+    with {:ok, message} <- Msgpack.decode(frame),
+         {:ok, type, id, body} <- parts(message),
+         {:ok, event} <- event(type, body) do
+      {:ok, id, event}
+    end
+  end
+
+  defp parts([type, id, body]) when is_binary(type) and is_integer(id) and id >= 0 and is_map(body) do
+    {:ok, type, id, body}
+  end
+
+  defp parts(other) do
+    {:error,
+     Error.Protocol.exception(message: "not a message", expected: "[type, id, body]", found: show(other))}
+  end
+
+  defp event("error", body), do: {:ok, {:error, Error.from_wire(body)}}
+
+  defp event(type, body) do
+    case Map.fetch(@messages, type) do
+      {:ok, {name, fields}} ->
+        {:ok, finish(name, field!({:fields, fields}, body, "$"))}
+
+      :error ->
+        expected = "one of #{Enum.join(["error" | Map.keys(@messages)], ", ")}"
+
+        {:error,
+         Error.Protocol.exception(message: "an unknown message", expected: expected, found: show(type))}
+    end
+  catch
+    {:invalid, path, expected, found} ->
+      message = "a field of #{type} that cannot be read"
+      {:error, Error.Protocol.exception(message: message, path: path, expected: expected, found: show(found))}
+  end
+
+  defp finish(:progress, fields), do: {:progress, struct!(Progress, fields)}
+  defp finish(:draws, fields), do: {:draws, struct!(Draws, fields)}
+  defp finish(:need, fields), do: {:need, fields.blobs}
+  defp finish(:value, fields), do: {:value, %{fields | value: Tensor.to_number(fields.value)}}
+  defp finish(name, fields), do: {name, fields}
+
+  defp field!({:fields, fields}, body, path) when is_map(body) do
+    Map.new(fields, fn {name, type} ->
+      key = Atom.to_string(name)
+      {name, field!(type, Map.get(body, key), "#{path}.#{key}")}
+    end)
+  end
+
+  defp field!({:list, type}, list, path) when is_list(list) do
+    list |> Enum.with_index() |> Enum.map(fn {value, i} -> field!(type, value, "#{path}[#{i}]") end)
+  end
+
+  defp field!({:one_of, names}, value, path) do
+    case names do
+      %{^value => name} -> name
+      _ -> throw({:invalid, path, "one of #{Enum.join(Map.keys(names), ", ")}", value})
+    end
+  end
+
+  defp field!(:tensors, map, path) when is_map(map) do
+    Map.new(map, fn {name, value} -> {name, field!(:tensor, value, "#{path}.#{name}")} end)
+  end
+
+  defp field!(:shape, list, path) when is_list(list) do
+    list |> Enum.map(&field!(:count, &1, path)) |> List.to_tuple()
+  end
+
+  defp field!(:string, value, _path) when is_binary(value), do: value
+  defp field!(:number, value, _path) when is_number(value), do: value
+  defp field!(:count, value, _path) when is_integer(value) and value >= 0, do: value
+  defp field!(:boolean, value, _path) when is_boolean(value), do: value
+  defp field!(:map, value, _path) when is_map(value) and not is_struct(value), do: value
+  defp field!(:tensor, %Tensor{} = value, _path), do: value
+  defp field!(type, value, path), do: throw({:invalid, path, expected(type), value})
+
+  defp expected({:fields, _}), do: "a map"
+  defp expected({:list, _}), do: "a list"
+  defp expected(:tensors), do: "a map of tensors"
+  defp expected(:shape), do: "a list of sizes"
+  defp expected(:string), do: "a string"
+  defp expected(:number), do: "a number"
+  defp expected(:count), do: "a non-negative integer"
+  defp expected(:boolean), do: "a boolean"
+  defp expected(:map), do: "a map"
+  defp expected(:tensor), do: "a tensor"
+
+  defp show(value), do: inspect(value, limit: 10, printable_limit: 200)
+end

@@ -1,0 +1,174 @@
+defmodule Nutkin.Run do
+  @moduledoc """
+  A run: sampling that goes on in a worker while the process that started it, its consumer, receives the draws.
+
+  `Nutkin.sample/2` waits for a run, `Nutkin.stream/2` makes it an enumerable. With `Nutkin.start_run/2` the consumer
+  receives messages instead, `{run.ref, event}`:
+
+    * `{:compiled, info}` - see `t:Nutkin.Protocol.compiled/0`
+    * `{:progress, %Nutkin.Progress{}}`
+    * `{:draws, %Nutkin.Draws{}}`
+    * `{:done, summary}` - the last one, see `t:Nutkin.Protocol.done/0`
+    * `{:error, exception}` - the last one
+
+  and `{:DOWN, run.ref, :process, _, _}`, the last one too, if the worker process dies. So a LiveView or a GenServer
+  can show the posterior while it grows:
+
+      {:ok, run} = Nutkin.start_run(model, data: data)
+
+      def handle_info({ref, {:draws, draws}}, %{run: %{ref: ref} = run} = state) do
+        Nutkin.Run.ack(run)
+        {:noreply, update(state, draws)}
+      end
+
+  The worker sends as many `:draws` messages as the option `:credit` says, and one more for each `ack/2`. Without acks
+  it stops sampling, so a slow consumer has neither a full mailbox nor a lost draw. After the last event call `close/1`.
+  When the consumer dies, the run is cancelled.
+  """
+
+  alias Nutkin.Error.Timeout
+  alias Nutkin.Fit
+  alias Nutkin.Worker.{Client, Request}
+
+  @enforce_keys [:ref, :worker, :owner, :options]
+  @derive {Inspect, only: [:ref, :worker, :owner]}
+  defstruct @enforce_keys
+
+  @type t :: %__MODULE__{
+          ref: reference(),
+          worker: Nutkin.Worker.t(),
+          owner: pid(),
+          options: Nutkin.Options.valid()
+        }
+
+  # How long a run that was cancelled because its time is up may take to hand over what it has, in milliseconds.
+  @grace 1_000
+
+  @doc false
+  @spec start(Request.t(), Nutkin.Options.valid()) :: {:ok, t()} | {:error, Nutkin.Error.t()}
+  def start(request, options) do
+    with {:ok, ref} <- Client.submit(options.worker, request) do
+      {:ok, %__MODULE__{ref: ref, worker: options.worker, owner: self(), options: options}}
+    end
+  end
+
+  @doc """
+  Grants `chunks` more `:draws` messages.
+  """
+  @spec ack(t(), pos_integer()) :: :ok
+  def ack(%__MODULE__{} = run, chunks \\ 1) when is_integer(chunks) and chunks > 0 do
+    Client.ack(run.worker, run.ref, chunks)
+  end
+
+  @doc """
+  Asks the worker to end the run. What it has drawn so far comes, then `{:done, %{status: :cancelled}}`.
+  """
+  @spec cancel(t()) :: :ok
+  def cancel(%__MODULE__{} = run), do: Client.cancel(run.worker, run.ref)
+
+  @doc """
+  Stops listening to the run: cancels it if it still goes on, and takes its messages out of the mailbox.
+  """
+  @spec close(t()) :: :ok
+  def close(%__MODULE__{} = run) do
+    check_owner!(run)
+    Client.close(run.worker, run.ref)
+  end
+
+  @doc false
+  @spec await(t(), Client.deadline(), timeout()) :: {:ok, Fit.t()} | {:error, Nutkin.Error.t()}
+  def await(run, deadline, timeout) do
+    check_owner!(run)
+
+    try do
+      case collect(run, Fit.new(run.options), deadline) do
+        {:ended, result} -> result
+        {:time_is_up, fit} -> finish_late(run, fit, timeout)
+      end
+    after
+      Client.close(run.worker, run.ref)
+    end
+  end
+
+  defp finish_late(run, fit, timeout) do
+    cancel(run)
+
+    case collect(run, fit, Client.deadline(@grace)) do
+      {:ended, {:ok, %Fit{status: :cancelled} = fit}} -> late(fit, timeout)
+      {:ended, result} -> result
+      {:time_is_up, fit} -> late(fit, timeout)
+    end
+  end
+
+  defp late(fit, timeout) do
+    if Fit.empty?(fit),
+      do: {:error, Timeout.exception(timeout: timeout)},
+      else: {:ok, %{fit | status: :timeout}}
+  end
+
+  defp collect(run, fit, deadline) do
+    case Client.next(run.worker, run.ref, deadline) do
+      {:draws, _} = event ->
+        ack(run)
+        collect(run, Fit.put(fit, event), deadline)
+
+      {:progress, progress} ->
+        if on_progress = run.options[:on_progress], do: on_progress.(progress)
+        collect(run, fit, deadline)
+
+      {:compiled, _} = event ->
+        collect(run, Fit.put(fit, event), deadline)
+
+      {:done, _} = event ->
+        {:ended, {:ok, Fit.put(fit, event)}}
+
+      {:error, _} = error ->
+        {:ended, error}
+
+      :timeout ->
+        {:time_is_up, fit}
+    end
+  end
+
+  @doc false
+  @spec stream((() -> {:ok, t()} | {:error, Nutkin.Error.t()}), timeout()) :: Enumerable.t()
+  def stream(start, timeout) do
+    Stream.resource(
+      fn ->
+        case start.() do
+          {:ok, run} -> {run, Client.deadline(timeout), :first}
+          {:error, error} -> raise error
+        end
+      end,
+      fn {run, deadline, chunk} ->
+        # The chunk before is acknowledged when the next one is asked for: what is ahead of the consumer is the credit.
+        if chunk == :next, do: ack(run)
+
+        case next_draws(run, deadline) do
+          {:ok, draws} -> {[draws], {run, deadline, :next}}
+          :done -> {:halt, {run, deadline, :next}}
+          {:error, error} -> raise error
+          :timeout -> raise Timeout, timeout: timeout
+        end
+      end,
+      fn {run, _deadline, _chunk} -> close(run) end
+    )
+  end
+
+  defp next_draws(run, deadline) do
+    case Client.next(run.worker, run.ref, deadline) do
+      {:draws, draws} -> {:ok, draws}
+      {:done, _} -> :done
+      {:error, error} -> {:error, error}
+      :timeout -> :timeout
+      _news -> next_draws(run, deadline)
+    end
+  end
+
+  defp check_owner!(%__MODULE__{owner: owner}) do
+    if owner != self() do
+      raise ArgumentError,
+            "a run is awaited and closed by the process that started it, #{inspect(owner)}, not by #{inspect(self())}"
+    end
+  end
+end

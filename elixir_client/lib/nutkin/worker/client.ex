@@ -1,0 +1,112 @@
+defmodule Nutkin.Worker.Client do
+  @moduledoc false
+  # The consumer's half of a request: handing it to a worker, and receiving its answers.
+
+  alias Nutkin.Error.{Timeout, WorkerExit}
+  alias Nutkin.{Protocol, Worker}
+  alias Nutkin.Worker.Request
+
+  @typedoc "A moment of `System.monotonic_time(:millisecond)`, or never."
+  @type deadline :: integer() | :infinity
+
+  @doc """
+  Hands a request over. The calling process becomes its consumer: it receives `{ref, event}` for each answer, and
+  `{:DOWN, ref, :process, _, reason}` if the worker process dies, until `close/2`.
+  """
+  @spec submit(Worker.t(), Request.t()) :: {:ok, reference()} | {:error, WorkerExit.t()}
+  def submit(worker, %Request{} = request) do
+    case GenServer.whereis(worker) do
+      nil ->
+        {:error, exited(worker, :noproc)}
+
+      server ->
+        # The alias makes the runtime drop answers that arrive after the demonitor.
+        ref = :erlang.monitor(:process, server, alias: :demonitor)
+        GenServer.cast(server, {:submit, ref, self(), request})
+        {:ok, ref}
+    end
+  end
+
+  @doc "The next event of a request, or `:timeout` at the deadline."
+  @spec next(Worker.t(), reference(), deadline()) :: Protocol.event() | :timeout
+  def next(worker, ref, deadline) do
+    receive do
+      {^ref, event} -> event
+      {:DOWN, ^ref, :process, _worker, reason} -> {:error, exited(worker, reason)}
+    after
+      remaining(deadline) -> :timeout
+    end
+  end
+
+  @doc "Stops listening: cancels the request if it is still open, and takes its messages out of the mailbox."
+  @spec close(Worker.t(), reference()) :: :ok
+  def close(worker, ref) do
+    Process.demonitor(ref, [:flush])
+    GenServer.cast(worker, {:forget, ref})
+    drop_events(ref)
+  end
+
+  defp drop_events(ref) do
+    receive do
+      {^ref, _event} -> drop_events(ref)
+    after
+      0 -> :ok
+    end
+  end
+
+  @doc "Submits a request and returns its last answer, `{:error, _}` among them."
+  @spec call(Worker.t(), Request.t(), timeout()) :: Protocol.event()
+  def call(worker, request, timeout) do
+    deadline = deadline(timeout)
+
+    with {:ok, ref} <- submit(worker, request) do
+      answer = last(worker, ref, request.type, deadline)
+      close(worker, ref)
+      if answer == :timeout, do: {:error, Timeout.exception(timeout: timeout)}, else: answer
+    end
+  end
+
+  defp last(worker, ref, type, deadline) do
+    case next(worker, ref, deadline) do
+      :timeout -> :timeout
+      event -> if Request.last?(type, event), do: event, else: last(worker, ref, type, deadline)
+    end
+  end
+
+  @doc "Grants `chunks` more draws messages."
+  @spec ack(Worker.t(), reference(), pos_integer()) :: :ok
+  def ack(worker, ref, chunks), do: GenServer.cast(worker, {:ack, ref, chunks})
+
+  @doc "Asks for the end of a request. Its last answer still comes."
+  @spec cancel(Worker.t(), reference()) :: :ok
+  def cancel(worker, ref), do: GenServer.cast(worker, {:cancel, ref})
+
+  @doc "The state of a worker, as `Nutkin.info/1` gives it."
+  @spec info(Worker.t()) :: {:ok, map()} | {:error, WorkerExit.t()}
+  def info(worker) do
+    {:ok, GenServer.call(worker, :info)}
+  catch
+    :exit, {reason, {GenServer, :call, _}} -> {:error, exited(worker, reason)}
+  end
+
+  @doc "The moment `timeout` milliseconds from now."
+  @spec deadline(timeout()) :: deadline()
+  def deadline(:infinity), do: :infinity
+  def deadline(timeout), do: System.monotonic_time(:millisecond) + timeout
+
+  defp remaining(:infinity), do: :infinity
+  defp remaining(deadline), do: max(deadline - System.monotonic_time(:millisecond), 0)
+
+  defp exited(worker, :noproc) do
+    WorkerExit.exception(
+      message: "no worker runs as #{inspect(worker)}",
+      hint: "put `{Nutkin, name: #{inspect(worker)}}` into a supervision tree, or call Nutkin.start_link/1"
+    )
+  end
+
+  defp exited(worker, reason) do
+    WorkerExit.exception(
+      message: "the worker process #{inspect(worker)} ended: #{Exception.format_exit(reason)}"
+    )
+  end
+end

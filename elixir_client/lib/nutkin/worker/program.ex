@@ -1,0 +1,124 @@
+defmodule Nutkin.Worker.Program do
+  @moduledoc false
+  # The port program as an operating system process: how it is found, started, examined and killed.
+
+  alias Nutkin.Error.WorkerExit
+
+  @enforce_keys [:python, :args, :env]
+  defstruct @enforce_keys
+
+  @type t :: %__MODULE__{python: String.t() | nil, args: [String.t()], env: [{String.t(), String.t()}]}
+
+  @module "nutkin_port"
+  @diagnosis_ms 10_000
+
+  @doc "The program that the options of a worker describe."
+  @spec new(keyword()) :: t()
+  def new(opts) do
+    %__MODULE__{
+      python: opts[:python] || System.get_env("NUTKIN_PYTHON"),
+      args: ["-m", @module | opts[:args] || []],
+      env: env(Map.new(opts[:env] || %{}), opts[:python_path] || [])
+    }
+  end
+
+  defp env(env, []), do: Enum.to_list(env)
+
+  defp env(env, python_path) do
+    inherited = env["PYTHONPATH"] || System.get_env("PYTHONPATH")
+    path = Enum.map(python_path, &Path.expand/1) ++ List.wrap(inherited)
+    env |> Map.put("PYTHONPATH", Enum.join(path, ":")) |> Enum.to_list()
+  end
+
+  @doc "Starts the program. The calling process owns the port."
+  @spec open(t()) :: {:ok, port()} | {:error, WorkerExit.t()}
+  def open(program) do
+    with {:ok, executable} <- executable(program) do
+      env = for {name, value} <- program.env, do: {String.to_charlist(name), String.to_charlist(value)}
+
+      opts = [:binary, :exit_status, :nouse_stdio, :hide, packet: 4, args: program.args, env: env]
+      {:ok, Port.open({:spawn_executable, executable}, opts)}
+    end
+  rescue
+    error in ErlangError -> {:error, not_started(program, "cannot be started: #{inspect(error.original)}")}
+  end
+
+  defp executable(%{python: python} = program) do
+    case System.find_executable(python || "python3") do
+      nil when is_nil(python) -> {:error, not_started(program, "is not on the PATH")}
+      nil -> {:error, not_started(program, "does not exist or cannot be executed")}
+      executable -> {:ok, executable}
+    end
+  end
+
+  defp not_started(program, what) do
+    WorkerExit.exception(
+      message: "the worker did not start: #{program.python || "python3"} #{what}",
+      hint:
+        "give the path of a Python that has the package nutkin, as `python:` of Nutkin.start_link/1 or in NUTKIN_PYTHON"
+    )
+  end
+
+  @doc """
+  The error for a program that ended before it said hello, with what Python says when it imports the program:
+  an import that fails is the common reason, and its text went to the terminal.
+  """
+  @spec never_ready(t(), non_neg_integer() | nil, [String.t()]) :: WorkerExit.t()
+  def never_ready(program, status, log) do
+    WorkerExit.exception(
+      message: "the worker ended before it was ready",
+      status: status,
+      log: if(log == [], do: import_error(program), else: log),
+      hint: "run `#{Enum.join([program.python || "python3" | program.args], " ")}` to see why"
+    )
+  end
+
+  defp import_error(program) do
+    with {:ok, executable} <- executable(program),
+         {:ok, {output, status}} when status != 0 <- run(executable, ["-c", "import #{@module}"], program.env) do
+      output |> String.split("\n", trim: true) |> Enum.take(-3)
+    else
+      _nothing_found -> []
+    end
+  end
+
+  defp run(executable, args, env) do
+    task = Task.async(fn -> System.cmd(executable, args, stderr_to_stdout: true, env: env) end)
+    Task.yield(task, @diagnosis_ms) || Task.shutdown(task, :brutal_kill)
+  end
+
+  @doc "The process id, or nil once the port is closed."
+  @spec os_pid(port()) :: pos_integer() | nil
+  def os_pid(port) do
+    case Port.info(port, :os_pid) do
+      {:os_pid, pid} -> pid
+      nil -> nil
+    end
+  end
+
+  @doc "Kills the program if it still runs, and closes the port."
+  @spec kill(port()) :: :ok
+  def kill(port) do
+    # An open port has not reported the end of its process, so the id is still its own.
+    if pid = os_pid(port), do: System.cmd("sh", ["-c", "kill -KILL #{pid}"], stderr_to_stdout: true)
+    close(port)
+  end
+
+  defp close(port) do
+    Port.close(port)
+    :ok
+  rescue
+    # It closed by itself in the meantime.
+    ArgumentError -> :ok
+  end
+
+  @doc """
+  Hands a frame to the port: `:busy` (not taken) while its queue is full, `:closed` when it is gone.
+  """
+  @spec write(port(), iodata()) :: :ok | :busy | :closed
+  def write(port, frame) do
+    if Port.command(port, frame, [:nosuspend]), do: :ok, else: :busy
+  rescue
+    ArgumentError -> :closed
+  end
+end

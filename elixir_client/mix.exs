@@ -1,0 +1,21 @@
+defmodule Nutkin.MixProject do
+  use Mix.Project
+
+  def project do
+    [
+      app: :nutkin,
+      version: "0.1.0",
+      elixir: "~> 1.14",
+      elixirc_paths: elixirc_paths(Mix.env()),
+      description: "Bayesian NUTS sampling for the BEAM: models in Elixir, draws from XLA through a port.",
+      deps: []
+    ]
+  end
+
+  def application do
+    [extra_applications: [:logger, :crypto]]
+  end
+
+  defp elixirc_paths(:test), do: ["lib", "test/support"]
+  defp elixirc_paths(_env), do: ["lib"]
+end

@@ -1,0 +1,6 @@
+"""Says hello without limits."""
+
+import wire
+
+wire.hello(limits={})
+wire.receive()

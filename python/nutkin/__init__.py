@@ -1,0 +1,14 @@
+"""Nutkin's engine: models as plain data, compiled with XLA, sampled with NUTS. It knows nothing of the BEAM.
+
+    tree -> nutkin.model.read -> nutkin.compile.bind -> nutkin.sampler.compile_sampler -> nutkin.sampler.Run
+
+`nutkin.sample` makes the whole trip in one call.
+"""
+
+from nutkin import settings as settings  # first: it must run before jax starts
+
+from nutkin.sampler.sample import Draws as Draws  # isort: skip
+from nutkin.sampler.sample import sample as sample  # isort: skip
+from nutkin.versions import __version__ as __version__  # isort: skip
+from nutkin.versions import devices as devices  # isort: skip
+from nutkin.versions import versions as versions  # isort: skip

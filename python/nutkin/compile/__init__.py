@@ -1,0 +1,11 @@
+"""From a checked model to XLA: `bind` puts a model and its tensors together, `EXECUTABLES` keeps what was compiled.
+
+Imports `nutkin.model`; imported by `nutkin.sampler`.
+"""
+
+from nutkin.compile.constants import INLINE_BYTES as INLINE_BYTES
+from nutkin.compile.executables import EXECUTABLES as EXECUTABLES
+from nutkin.compile.executables import Executables as Executables
+from nutkin.compile.executables import compilations as compilations
+from nutkin.compile.target import Target as Target
+from nutkin.compile.target import bind as bind

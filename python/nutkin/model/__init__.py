@@ -1,0 +1,18 @@
+"""Models: what they are on the wire, what they mean, and their log density as a function that JAX can trace.
+
+    model = read(tree)                                # form: fields, references, names
+    program = check(model, data_specs, blob_specs)    # meaning: shapes, types, distributions
+    density = Density(program)                        # numbers: log density, outputs, coordinates
+
+It imports nothing of the rest of the engine but its errors.
+"""
+
+from nutkin.model.density import Density as Density
+from nutkin.model.density import OutputValue as OutputValue
+from nutkin.model.density import Parameter as Parameter
+from nutkin.model.ir import Model as Model
+from nutkin.model.ir import read as read
+from nutkin.model.program import Input as Input
+from nutkin.model.program import Program as Program
+from nutkin.model.program import check as check
+from nutkin.model.types import Spec as Spec

@@ -1,0 +1,293 @@
+"""The log density of a program over one flat vector of unconstrained coordinates, and the ways between the two.
+
+Everything here can be traced by JAX: it is the caller who compiles, and who decides which inputs are arguments.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array, lax
+
+from nutkin.errors import InvalidOption
+from nutkin.model.ir import references
+from nutkin.model.operations import close_matches
+from nutkin.model.plan import cast
+from nutkin.model.program import Input, Number, Observation, Operation, Output, Program, Term, Variable
+from nutkin.model.types import DTYPES, show_shape
+from nutkin.model.values import check_values
+
+Inputs = Mapping[int, Array | np.ndarray]
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A free parameter: its constrained shape and type, and where its `size` coordinates are in the flat vector."""
+
+    name: str
+    shape: tuple[int, ...]
+    type: str
+    size: int
+    offset: int
+
+
+@dataclass(frozen=True)
+class OutputValue:
+    """A deterministic value that is sent with the draws."""
+
+    name: str
+    shape: tuple[int, ...]
+    type: str
+
+
+class Density:
+    """Evaluates a checked program.
+
+    `position` is a vector of `dimension` floats of the program's precision: the unconstrained coordinates of the
+    parameters in the order of their nodes, each row-major. `inputs` maps the index of each of the program's inputs
+    to an array of exactly the input's shape and type.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        steps = program.steps
+        self._variables = {index: step for index, step in enumerate(steps) if isinstance(step, Variable)}
+        self._offsets: dict[int, int] = {}
+        self.dimension = 0
+        for index, variable in self._variables.items():
+            self._offsets[index] = self.dimension
+            self.dimension += math.prod(variable.unconstrained_shape)
+        self._density_nodes = self._needed_by(
+            index for index, step in enumerate(steps) if isinstance(step, Variable | Observation | Term)
+        )
+        self._output_nodes = self._needed_by(
+            index for index, step in enumerate(steps) if isinstance(step, Variable | Output)
+        )
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        return tuple(
+            Parameter(
+                variable.name,
+                variable.spec.shape,
+                variable.spec.type,
+                math.prod(variable.unconstrained_shape),
+                self._offsets[index],
+            )
+            for index, variable in self._variables.items()
+        )
+
+    @property
+    def deterministic(self) -> tuple[OutputValue, ...]:
+        outputs = (step for step in self.program.steps if isinstance(step, Output))
+        return tuple(OutputValue(output.name, output.spec.shape, output.spec.type) for output in outputs)
+
+    @property
+    def observed(self) -> tuple[str, ...]:
+        return tuple(step.name for step in self.program.steps if isinstance(step, Observation))
+
+    def log_density(self, position: Array, inputs: Inputs) -> Array:
+        """The log density at a position, log-Jacobians included: a scalar of the program's precision."""
+        terms = self.terms(position, inputs).values()
+        return sum(terms, start=jnp.zeros((), self._dtype)) if terms else jnp.zeros((), self._dtype)
+
+    def terms(self, position: Array, inputs: Inputs) -> dict[str, Array]:
+        """What every rv, observe and factor node adds to the log density, by name."""
+        values: dict[int, Array] = {}
+        terms: dict[str, Array] = {}
+        for index in self._density_nodes:
+            step = self.program.steps[index]
+            if isinstance(step, Variable):
+                coordinates = self._coordinates(index, position)
+                values[index] = self._constrain(step, coordinates, values)
+                terms[step.name] = self._variable_term(step, coordinates, values[index], values)
+            elif isinstance(step, Observation):
+                terms[step.name] = self._observation_term(step, values)
+            elif isinstance(step, Term):
+                terms[step.name] = jnp.sum(cast(values[step.value], self.program.precision))
+            else:
+                values[index] = self._evaluate(index, values, inputs)
+        return terms
+
+    def outputs(self, position: Array, inputs: Inputs) -> dict[str, Array]:
+        """The constrained parameters and the deterministic values at a position, by name."""
+        values: dict[int, Array] = {}
+        outputs: dict[str, Array] = {}
+        for index in self._output_nodes:
+            step = self.program.steps[index]
+            if isinstance(step, Variable):
+                values[index] = outputs[step.name] = self._constrain(step, self._coordinates(index, position), values)
+            elif isinstance(step, Output):
+                outputs[step.name] = jnp.asarray(values[step.value])
+            else:
+                values[index] = self._evaluate(index, values, inputs)
+        return outputs
+
+    def unconstrain(
+        self, values: Mapping[str, np.ndarray], inputs: Mapping[int, np.ndarray]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Coordinates of constrained values of some or all parameters.
+
+        Returns the position (0 where nothing is given) and a mask of the coordinates that are given, both of
+        `dimension`. Raises InvalidOption for an unknown name, a wrong shape, a value outside the support, or a
+        parameter whose coordinates depend on another one that is not given.
+        """
+        named = {variable.name: index for index, variable in self._variables.items()}
+        for name in values:
+            if name not in named:
+                raise InvalidOption(
+                    f"the model has no parameter {name}",
+                    expected=", ".join(named) or "no parameters",
+                    found=name,
+                    hint=close_matches(name, named) if named else None,
+                )
+        given = {index: np.asarray(values[name], self._dtype) for name, index in named.items() if name in values}
+        position, mask = np.zeros(self.dimension, self._dtype), np.zeros(self.dimension, bool)
+        known: dict[int, Array] = {}
+        parents = [parent for index in given for parent in self._parents(index)]
+        for index in self._needed_by(parents, plus=given):
+            step = self.program.steps[index]
+            if not isinstance(step, Variable):
+                known[index] = self._evaluate(index, known, inputs)
+                continue
+            if index not in given:
+                raise InvalidOption(
+                    f"the parameter {step.name} is needed to place the values given",
+                    node=step.name,
+                    index=index,
+                    expected=f"a value for {step.name}",
+                    found=", ".join(values),
+                    hint="parameters with centered: false, and those between bounds, depend on their parents",
+                )
+            coordinates = self._unconstrain(index, given[index], known)
+            known[index] = jnp.asarray(given[index])
+            place = slice(self._offsets[index], self._offsets[index] + coordinates.size)
+            position[place], mask[place] = coordinates.ravel(), True
+        return position, mask
+
+    def check_values(self, inputs: Mapping[int, np.ndarray]) -> None:
+        """Check concrete inputs. Raises InvalidData for NaN, and for values that no parameters make possible."""
+        check_values(self.program, inputs)
+
+    @property
+    def _dtype(self) -> np.dtype:
+        return DTYPES[self.program.precision]
+
+    def _needed_by(self, roots: Iterable[int], *, plus: Iterable[int] = ()) -> tuple[int, ...]:
+        """The roots, all that they depend on, and the nodes `plus` themselves, in the model's order."""
+        pending, needed = list(roots), set()
+        while pending:
+            index = pending.pop()
+            if index not in needed:
+                needed.add(index)
+                pending.extend(references(self.program.model.nodes[index]).values())
+        return tuple(sorted(needed.union(plus)))
+
+    def _coordinates(self, index: int, position: Array) -> Array:
+        shape, offset = self._variables[index].unconstrained_shape, self._offsets[index]
+        return lax.slice(position, [offset], [offset + math.prod(shape)]).reshape(shape)
+
+    def _evaluate(self, index: int, values: Mapping[int, Array], inputs: Inputs) -> Array:
+        match self.program.steps[index]:
+            case Input():
+                return inputs[index]
+            case Number(spec):
+                return np.asarray(spec.literal, DTYPES[spec.type])
+            case Operation(plan, args):
+                operands = (self._operand(arg, name, values) for arg, name in zip(args, plan.casts, strict=True))
+                return plan.run(*operands)
+            case step:
+                raise TypeError(f"{type(step).__name__} has no value of its own")
+
+    def _operand(self, index: int, type_name: str, values: Mapping[int, Array]) -> Array:
+        """The value of a node in a type; numbers written in the model are converted exactly."""
+        step = self.program.steps[index]
+        if isinstance(step, Number):
+            return np.asarray(step.spec.literal).astype(DTYPES[type_name])
+        return cast(values[index], type_name)
+
+    def _floats(self, indices: Iterable[int], values: Mapping[int, Array]) -> tuple[Array, ...]:
+        return tuple(self._operand(index, self.program.precision, values) for index in indices)
+
+    def _constrain(self, variable: Variable, coordinates: Array, values: Mapping[int, Array]) -> Array:
+        if not variable.centered:
+            location, scale = self._location_scale(variable, values)
+            return location + scale * coordinates
+        if variable.transform is None:
+            return coordinates
+        return variable.transform.constrain(coordinates, *self._floats(variable.bounds, values))
+
+    def _variable_term(
+        self, variable: Variable, coordinates: Array, value: Array, values: Mapping[int, Array]
+    ) -> Array:
+        parameters = self._floats(variable.args, values)
+        if not variable.centered:
+            # The density of z: that of x times the Jacobian sigma.
+            parameters = variable.family.standard_parameters(parameters)
+            return jnp.sum(variable.family.log_density(coordinates, parameters))
+        term = _total(variable.family.log_density(value, parameters), variable.batch_shape)
+        if variable.transform is None:
+            return term
+        return term + variable.transform.log_jacobian(coordinates, value, *self._floats(variable.bounds, values))
+
+    def _observation_term(self, step: Observation, values: Mapping[int, Array]) -> Array:
+        (value,) = self._floats((step.value,), values)
+        support = step.family.support
+        unmasked = None if step.mask is None else values[step.mask] != 0
+        if unmasked is not None and support.inside is not None:
+            # A masked value may be anything; its NaN would come back through the gradient.
+            value = jnp.where(unmasked, value, np.asarray(support.inside, self._dtype))
+        density = step.family.log_density(value, self._floats(step.args, values))
+        if not step.is_checked:
+            is_inside = support.contains(value, *self._floats(step.bounds, values))
+            density = jnp.where(is_inside, density, np.asarray(-np.inf, self._dtype))
+        if step.weight is not None:
+            density = density * self._operand(step.weight, self.program.precision, values)
+        if unmasked is not None:
+            density = jnp.where(unmasked, density, np.zeros((), self._dtype))
+        total = _total(density, step.spec.shape)
+        return total / step.spec.size if step.mean else total
+
+    def _location_scale(self, variable: Variable, values: Mapping[int, Array]) -> tuple[Array, Array]:
+        named = dict(zip(variable.family.parameters, variable.args, strict=True))
+        return self._floats((named["mu"], named["sigma"]), values)
+
+    def _parents(self, index: int) -> tuple[int, ...]:
+        """The nodes on which the way between a parameter's coordinates and its value depends."""
+        variable = self._variables[index]
+        return variable.bounds if variable.centered else variable.args
+
+    def _unconstrain(self, index: int, value: np.ndarray, known: Mapping[int, Array]) -> np.ndarray:
+        variable = self._variables[index]
+
+        def wrong(expected: str, found: str) -> InvalidOption:
+            message = f"the value of the parameter {variable.name} is impossible"
+            return InvalidOption(message, node=variable.name, index=index, expected=expected, found=found)
+
+        if value.shape != variable.spec.shape:
+            raise wrong(f"shape {show_shape(variable.spec.shape)}", f"shape {show_shape(value.shape)}")
+        if not np.isfinite(value).all():
+            raise wrong("finite numbers", str(value[~np.isfinite(value)].flat[0]))
+        if not variable.centered:
+            location, scale = self._location_scale(variable, known)
+            return np.asarray((value - location) / scale)
+        if variable.transform is None:
+            return value
+        bounds = self._floats(variable.bounds, known)
+        is_inside = np.asarray(variable.family.support.contains(value, *map(np.asarray, bounds)))
+        if not is_inside.all():
+            first = np.unravel_index(np.argmin(is_inside), is_inside.shape)
+            raise wrong(variable.family.support.description, f"{value[first]} at index {list(map(int, first))}")
+        coordinates = np.asarray(variable.transform.unconstrain(jnp.asarray(value), *bounds))
+        if not np.isfinite(coordinates).all():
+            raise wrong(f"{variable.family.support.description}, not at its boundary", "a value at the boundary")
+        return coordinates
+
+
+def _total(density: Array, shape: tuple[int, ...]) -> Array:
+    """The sum over all elements; parameters alone may have given a density that has yet to be repeated."""
+    return jnp.sum(jnp.broadcast_to(density, shape))

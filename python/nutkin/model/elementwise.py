@@ -1,0 +1,214 @@
+"""Element-wise operations: arithmetic, comparison, logic, functions of one argument, `select`, `clip`, `as_type`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+from jax import Array, lax
+
+from nutkin.errors import InvalidModel
+from nutkin.model.plan import Operands, Plan, broadcast_shapes, broadcasts_to, cast
+from nutkin.model.types import bits, is_float, is_integer, show_shape
+
+Planner = Callable[[Operands], Plan]
+
+
+def _arithmetic(function: Callable[..., Array]) -> Planner:
+    def plan(operands: Operands) -> Plan:
+        merged = operands.merged()
+        return Plan(broadcast_shapes(operands.shapes), merged, (merged,) * len(operands.specs), function)
+
+    return plan
+
+
+def _floating(function: Callable[..., Array]) -> Planner:
+    def plan(operands: Operands) -> Plan:
+        floating = operands.floating()
+        return Plan(broadcast_shapes(operands.shapes), floating, (floating,) * len(operands.specs), function)
+
+    return plan
+
+
+def _comparison(function: Callable[..., Array]) -> Planner:
+    def plan(operands: Operands) -> Plan:
+        merged = operands.merged()
+        casts = (merged,) * len(operands.specs)
+        return Plan(broadcast_shapes(operands.shapes), "u8", casts, lambda *xs: cast(function(*xs), "u8"))
+
+    return plan
+
+
+def _logic(function: Callable[..., Array]) -> Planner:
+    """Truth of each operand in its own type: everything but 0 is true, NaN too."""
+
+    def plan(operands: Operands) -> Plan:
+        casts = tuple(spec.type for spec in operands.specs)
+        return Plan(
+            broadcast_shapes(operands.shapes), "u8", casts, lambda *xs: cast(function(*(x != 0 for x in xs)), "u8")
+        )
+
+    return plan
+
+
+def _rounding(function: Callable[[Array], Array]) -> Planner:
+    """Integers are whole already."""
+
+    def plan(operands: Operands) -> Plan:
+        spec = operands.first
+        return Plan(spec.shape, spec.type, (spec.type,), function if is_float(spec.type) else lambda x: x)
+
+    return plan
+
+
+def _float_test(function: Callable[[Array], Array]) -> Planner:
+    """A question about NaN or infinity, to which integers answer 0."""
+
+    def plan(operands: Operands) -> Plan:
+        floating = operands.floating()
+        return Plan(operands.first.shape, "u8", (floating,), lambda x: cast(function(x), "u8"))
+
+    return plan
+
+
+def _remainder(x: Array, y: Array) -> Array:
+    # lax.rem takes the sign of the dividend, as Nx does; jnp.remainder takes the divisor's.
+    return lax.rem(*jnp.broadcast_arrays(x, y))
+
+
+def _quotient(operands: Operands) -> Plan:
+    merged = operands.merged()
+    if not is_integer(merged):
+        raise InvalidModel(
+            "quotient divides integers", expected="integer types", found=merged, hint="use divide, or as_type first"
+        )
+    # lax.div truncates towards zero, as Nx does; // rounds down.
+    return Plan(
+        broadcast_shapes(operands.shapes), merged, (merged, merged), lambda x, y: lax.div(*jnp.broadcast_arrays(x, y))
+    )
+
+
+def _pow(operands: Operands) -> Plan:
+    merged, exponent = operands.merged(), operands.specs[1].literal
+    shape = broadcast_shapes(operands.shapes)
+    if is_integer(merged) and exponent is not None and exponent < 0:
+        raise InvalidModel(
+            "an integer has no integer power with a negative exponent",
+            expected="an exponent of 0 or more",
+            found=str(exponent),
+            hint="convert the base with as_type first",
+        )
+    if is_float(merged) and exponent is not None and exponent == int(exponent) and abs(exponent) < 64:
+        # A product: it is cheaper than exp(y log x), and so is its gradient.
+        return Plan(shape, merged, (merged, merged), lambda x, _: lax.integer_pow(x, int(exponent)))
+    return Plan(shape, merged, (merged, merged), jnp.power)
+
+
+def _select(operands: Operands) -> Plan:
+    predicate, *branches = operands.specs
+    merged = Operands(tuple(branches), {}, operands.precision).merged()
+    shape = predicate.shape or broadcast_shapes(operands.shapes[1:])
+    for name, branch in zip(("on true", "on false"), branches, strict=True):
+        if not broadcasts_to(branch.shape, shape):
+            raise InvalidModel(
+                f"the value {name} of select must broadcast to the shape of the predicate",
+                expected=show_shape(shape),
+                found=show_shape(branch.shape),
+            )
+
+    def run(condition: Array, on_true: Array, on_false: Array) -> Array:
+        return jnp.where(condition != 0, jnp.broadcast_to(on_true, shape), jnp.broadcast_to(on_false, shape))
+
+    return Plan(shape, merged, (predicate.type, merged, merged), run)
+
+
+def _clip(operands: Operands) -> Plan:
+    for name, bound in zip(("minimum", "maximum"), operands.specs[1:], strict=True):
+        if bound.shape != ():
+            raise InvalidModel(
+                f"the {name} of clip must be a scalar",
+                expected="{}",
+                found=show_shape(bound.shape),
+                hint="use max and min, which broadcast",
+            )
+    merged = operands.merged()
+    return Plan(
+        operands.first.shape,
+        merged,
+        (merged,) * 3,
+        lambda x, low, high: jnp.minimum(jnp.maximum(x, low), high),
+    )
+
+
+def _as_type(operands: Operands) -> Plan:
+    wanted = operands.options["type"]
+    if is_float(wanted) and bits(wanted) > bits(operands.precision):
+        wanted = operands.precision
+    return Plan(operands.first.shape, wanted, (operands.first.type,), lambda x: cast(x, wanted))
+
+
+def _round(x: Array) -> Array:
+    return lax.round(x, lax.RoundingMethod.AWAY_FROM_ZERO)
+
+
+BINARY: dict[str, Planner] = {
+    "add": _arithmetic(jnp.add),
+    "subtract": _arithmetic(jnp.subtract),
+    "multiply": _arithmetic(jnp.multiply),
+    "divide": _floating(jnp.divide),
+    "pow": _pow,
+    "remainder": _arithmetic(_remainder),
+    "quotient": _quotient,
+    "max": _arithmetic(jnp.maximum),
+    "min": _arithmetic(jnp.minimum),
+    "atan2": _floating(jnp.arctan2),
+    "equal": _comparison(jnp.equal),
+    "not_equal": _comparison(jnp.not_equal),
+    "less": _comparison(jnp.less),
+    "less_equal": _comparison(jnp.less_equal),
+    "greater": _comparison(jnp.greater),
+    "greater_equal": _comparison(jnp.greater_equal),
+    "logical_and": _logic(jnp.logical_and),
+    "logical_or": _logic(jnp.logical_or),
+    "logical_xor": _logic(jnp.logical_xor),
+}
+
+UNARY: dict[str, Planner] = {
+    "negate": _arithmetic(jnp.negative),
+    "abs": _arithmetic(jnp.abs),
+    "sign": _arithmetic(jnp.sign),
+    "exp": _floating(jnp.exp),
+    "expm1": _floating(jnp.expm1),
+    "log": _floating(jnp.log),
+    "log1p": _floating(jnp.log1p),
+    "sqrt": _floating(jnp.sqrt),
+    "rsqrt": _floating(lax.rsqrt),
+    "cbrt": _floating(jnp.cbrt),
+    "sigmoid": _floating(jax.nn.sigmoid),
+    "sin": _floating(jnp.sin),
+    "cos": _floating(jnp.cos),
+    "tan": _floating(jnp.tan),
+    "sinh": _floating(jnp.sinh),
+    "cosh": _floating(jnp.cosh),
+    "tanh": _floating(jnp.tanh),
+    "asin": _floating(jnp.arcsin),
+    "acos": _floating(jnp.arccos),
+    "atan": _floating(jnp.arctan),
+    "asinh": _floating(jnp.arcsinh),
+    "acosh": _floating(jnp.arccosh),
+    "atanh": _floating(jnp.arctanh),
+    "erf": _floating(lax.erf),
+    "erfc": _floating(lax.erfc),
+    "erf_inv": _floating(lax.erf_inv),
+    "floor": _rounding(jnp.floor),
+    "ceil": _rounding(jnp.ceil),
+    "round": _rounding(_round),
+    "logical_not": _logic(jnp.logical_not),
+    "is_nan": _float_test(jnp.isnan),
+    "is_infinity": _float_test(jnp.isinf),
+}
+
+SELECT: Planner = _select
+CLIP: Planner = _clip
+AS_TYPE: Planner = _as_type

@@ -1,0 +1,246 @@
+"""The model as plain data: a version and a flat list of nodes, read from decoded messages and checked for form.
+
+A reference is the index of an earlier node. Shapes, types, operations and distributions are checked later
+(`program.py`), when the shapes of the data are known.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from nutkin.errors import InvalidModel, LimitExceeded
+
+VERSION = 1
+
+Reference = Annotated[int, msgspec.Meta(ge=0)]
+Name = Annotated[str, msgspec.Meta(min_length=1)]
+Size = Annotated[int, msgspec.Meta(ge=1)]
+Address = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
+
+
+class _Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind"):
+    pass
+
+
+class Data(_Form, tag="data", kw_only=True):
+    """A named slot, filled by the caller. A size of None is free."""
+
+    name: Name
+    shape: tuple[Size | None, ...] | None = None
+    type: str | None = None
+
+
+class Constant(_Form, tag="constant", kw_only=True):
+    """A number, which takes the type of what it meets, or the address of a blob."""
+
+    name: Name | None = None
+    value: int | float | None = None
+    blob: Address | None = None
+
+
+class RandomVariable(_Form, tag="rv", kw_only=True):
+    """A free parameter. `shape` is the whole shape, event axes included."""
+
+    name: Name
+    dist: str
+    args: dict[str, Reference]
+    shape: tuple[Size, ...] | None = None
+    transform: str | None = None
+    centered: bool = True
+
+
+class Observe(_Form, tag="observe", kw_only=True):
+    """The log density of `value` under a distribution."""
+
+    name: Name
+    dist: str
+    args: dict[str, Reference]
+    value: Reference
+    weight: Reference | None = None
+    mask: Reference | None = None
+    reduce: Literal["sum", "mean"] = "sum"
+
+
+class Factor(_Form, tag="factor", kw_only=True):
+    """A term added to the log density."""
+
+    name: Name
+    value: Reference
+
+
+class Deterministic(_Form, tag="deterministic", kw_only=True):
+    """A named value that is sent with the draws."""
+
+    name: Name
+    value: Reference
+
+
+class Call(_Form, tag="call", kw_only=True):
+    """An operation. `shape` and `type`, if given, are checked against what is inferred."""
+
+    op: str
+    name: Name | None = None
+    args: tuple[Reference, ...]
+    opts: dict[str, Any] = {}
+    shape: tuple[Size, ...] | None = None
+    type: str | None = None
+
+
+Node = Data | Constant | RandomVariable | Observe | Factor | Deterministic | Call
+
+_SINKS = (Observe, Factor, Deterministic)
+
+
+class Model(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A model that has been read: every reference points to an earlier node that has a value, and names are unique."""
+
+    version: int
+    nodes: tuple[Node, ...]
+
+    def blobs(self) -> frozenset[bytes]:
+        """Addresses of the blobs that the constants need."""
+        return frozenset(node.blob for node in self.nodes if isinstance(node, Constant) and node.blob is not None)
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        """Names of the data nodes, in their order."""
+        return tuple(node.name for node in self.nodes if isinstance(node, Data))
+
+
+def label(node: Node) -> str:
+    """What an error calls the node: its name, or its operation."""
+    return node.name or (node.op if isinstance(node, Call) else "constant")
+
+
+def references(node: Node) -> dict[str, int]:
+    """The references of a node by their path within it, such as `args.sigma` or `args[0]`."""
+    match node:
+        case Call():
+            return {f"args[{i}]": reference for i, reference in enumerate(node.args)}
+        case RandomVariable():
+            return {f"args.{name}": reference for name, reference in node.args.items()}
+        case Observe():
+            optional = {"weight": node.weight, "mask": node.mask}
+            return {
+                **{f"args.{name}": reference for name, reference in node.args.items()},
+                "value": node.value,
+                **{field: reference for field, reference in optional.items() if reference is not None},
+            }
+        case Factor() | Deterministic():
+            return {"value": node.value}
+        case _:
+            return {}
+
+
+def read(tree: object, *, limit: int = 100_000) -> Model:
+    """Read a model from dicts, lists, strings, bytes and numbers, as msgpack decodes them.
+
+    Raises InvalidModel with the path of what is wrong (`$.nodes[3].args.sigma`), the node's name and its index;
+    LimitExceeded for more than `limit` nodes.
+    """
+    nodes = tree.get("nodes") if isinstance(tree, dict) else None
+    if isinstance(nodes, list | tuple) and len(nodes) > limit:
+        raise LimitExceeded("the model has too many nodes", expected=f"at most {limit}", found=str(len(nodes)))
+    if isinstance(tree, dict) and type(tree.get("version")) is int and tree["version"] != VERSION:
+        raise InvalidModel(
+            "this engine does not know the model's version",
+            path="$.version",
+            expected=str(VERSION),
+            found=str(tree["version"]),
+            hint="use a client and an engine of the same release",
+        )
+    try:
+        # bytes as a builtin: otherwise a str would be accepted for a blob address, as base64.
+        model = msgspec.convert(tree, Model, builtin_types=(bytes,))
+    except msgspec.ValidationError as error:
+        raise _form_error(str(error), tree) from None
+    _check_nodes(model)
+    return model
+
+
+def _check_nodes(model: Model) -> None:
+    named: dict[str, int] = {}
+    for index, node in enumerate(model.nodes):
+
+        def wrong(message: str, *, at: str, index: int = index, node: Node = node, **fields: str) -> InvalidModel:
+            path = f"$.nodes[{index}].{at}"
+            return InvalidModel(f"{label(node)}: {message}", node=label(node), index=index, path=path, **fields)
+
+        for at, reference in references(node).items():
+            if reference >= index:
+                raise wrong(
+                    "a reference must be the index of an earlier node",
+                    at=at,
+                    expected=f"an index below {index}",
+                    found=str(reference),
+                )
+            target = model.nodes[reference]
+            if isinstance(target, _SINKS):
+                raise wrong(
+                    "this node has no value to refer to",
+                    at=at,
+                    expected="a data, constant, rv or call node",
+                    found=f"the {target.__struct_config__.tag} node {target.name!r}",
+                )
+        if isinstance(node, Constant):
+            if (node.value is None) == (node.blob is None):
+                found = "neither" if node.value is None else "both"
+                raise wrong("a constant has either a value or a blob", at="value", expected="one of them", found=found)
+            if node.value is not None and not _is_representable(node.value):
+                raise wrong(
+                    "the value of a constant must be finite and fit 64 bits",
+                    at="value",
+                    expected="a finite number, integers from -2^63 to 2^64 - 1",
+                    found=str(node.value),
+                    hint="send other values as a blob",
+                )
+        elif not isinstance(node, Call):
+            if node.name in named:
+                raise wrong(
+                    "the name is taken",
+                    at="name",
+                    expected="a name of its own for every data, rv, observe, factor and deterministic node",
+                    found=f"the name of node {named[node.name]} again",
+                )
+            named[node.name] = index
+
+
+def _is_representable(value: int | float) -> bool:
+    return math.isfinite(value) if isinstance(value, float) else -(2**63) <= value < 2**64
+
+
+_PLACE = re.compile(r" - at (?:`key` in )?`(.+)`$")
+_INDEX = re.compile(r"^\$\.nodes\[(\d+)\]")
+_GOT = re.compile(r"^Expected `(.+?)`, got `(.+?)`$")
+
+
+def _form_error(text: str, tree: object) -> InvalidModel:
+    """msgspec says where and what; the fields of our error are taken from its sentence."""
+    place = _PLACE.search(text)
+    path = place.group(1) if place else "$"
+    message = _PLACE.sub("", text)
+    found_index = _INDEX.match(path)
+    index = int(found_index.group(1)) if found_index else None
+    node = tree["nodes"][index] if index is not None else None
+    name = node.get("name") if isinstance(node, dict) else None
+    if path.endswith("args[...]"):
+        # msgspec does not name the key of a mapping.
+        key = next(key for key, value in node["args"].items() if type(value) is not int or value < 0)
+        path = path.removesuffix("[...]") + f".{key}"
+    got = _GOT.match(message)
+    return InvalidModel(
+        f"the model is malformed: {message}",
+        node=name if isinstance(name, str) else None,
+        index=index,
+        path=path,
+        expected=got.group(1) if got else None,
+        found=got.group(2) if got else None,
+        hint=_KINDS if path.endswith(".kind") else None,
+    )
+
+
+_KINDS = "the kinds are data, constant, rv, observe, factor, deterministic and call"

@@ -1,0 +1,336 @@
+"""A model with the shapes of its data: the shape and type of every node, worked out and checked before compilation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from nutkin.errors import InvalidData, InvalidModel
+from nutkin.model.distributions import DISTRIBUTIONS, Family, find_family, observed_batch, variable_shape
+from nutkin.model.ir import Call, Constant, Data, Deterministic, Factor, Model, Node, Observe, RandomVariable, label
+from nutkin.model.operations import close_matches, plan_call
+from nutkin.model.plan import Plan, broadcasts_to
+from nutkin.model.supports import Support
+from nutkin.model.transforms import TRANSFORMS, Transform
+from nutkin.model.types import DTYPES, Spec, kind, literal_spec, narrow, show_shape
+
+Precision = Literal["f64", "f32"]
+
+
+@dataclass(frozen=True)
+class Input:
+    """A tensor given from outside: a data slot, or a constant held as a blob. `spec` has the model's precision."""
+
+    name: str
+    spec: Spec
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number written in the model."""
+
+    spec: Spec
+
+
+@dataclass(frozen=True)
+class Operation:
+    """The application of an operation to earlier nodes."""
+
+    plan: Plan
+    args: tuple[int, ...]
+
+    @property
+    def spec(self) -> Spec:
+        return self.plan.spec
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A free parameter. `args` are in the family's order; `transform` is None for the identity."""
+
+    name: str
+    family: Family
+    args: tuple[int, ...]
+    spec: Spec
+    transform: Transform | None
+    bounds: tuple[int, ...]
+    centered: bool
+
+    @property
+    def unconstrained_shape(self) -> tuple[int, ...]:
+        return self.transform.unconstrained_shape(self.spec.shape) if self.transform else self.spec.shape
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        """The shape of its log density."""
+        return self.spec.shape[: len(self.spec.shape) - self.family.event_rank]
+
+
+@dataclass(frozen=True)
+class Observation:
+    """An observed value. `spec` is that of its log density. `is_checked`: the support needs no test at run time."""
+
+    name: str
+    family: Family
+    args: tuple[int, ...]
+    spec: Spec
+    value: int
+    bounds: tuple[int, ...]
+    weight: int | None
+    mask: int | None
+    mean: bool
+    is_checked: bool
+
+
+@dataclass(frozen=True)
+class Term:
+    """A value whose sum is added to the log density."""
+
+    name: str
+    value: int
+    spec: Spec
+
+
+@dataclass(frozen=True)
+class Output:
+    """A named value that is sent with the draws."""
+
+    name: str
+    value: int
+    spec: Spec
+
+
+Step = Input | Number | Operation | Variable | Observation | Term | Output
+
+
+@dataclass(frozen=True)
+class ValueCheck:
+    """A check of concrete values: those of the input `index`, but for masked ones, must lie in the support."""
+
+    node: int
+    label: str
+    index: int
+    support: Support
+    bounds: tuple[int, ...]
+    mask: int | None
+
+
+@dataclass(frozen=True)
+class Program:
+    """One step for every node of the model, and the checks that the values of the data must pass."""
+
+    model: Model
+    precision: Precision
+    steps: tuple[Step, ...]
+    checks: tuple[ValueCheck, ...]
+
+    @property
+    def inputs(self) -> dict[int, Input]:
+        """What must be given at evaluation, by node index, of exactly this shape and type."""
+        return {index: step for index, step in enumerate(self.steps) if isinstance(step, Input)}
+
+
+def check(
+    model: Model, data: Mapping[str, Spec], constants: Mapping[bytes, Spec], *, precision: Precision = "f64"
+) -> Program:
+    """Work out every node's shape and type for data and blobs of these specs.
+
+    Raises InvalidModel or InvalidData with the node's name (or operation), its index, what was expected, and found.
+    """
+    _check_slots(model, data)
+    checker = _Checker(model, data, constants, precision)
+    for index, node in enumerate(model.nodes):
+        with _located(node, index):
+            checker.steps.append(checker.step(node, index))
+    return Program(model, precision, tuple(checker.steps), tuple(checker.checks))
+
+
+def _check_slots(model: Model, data: Mapping[str, Spec]) -> None:
+    expected = ", ".join(model.slots) or "no data"
+    for name in model.slots:
+        if name not in data:
+            given = ", ".join(data) or "no data"
+            raise InvalidData(f"the data slot {name} is not given", node=name, expected=expected, found=given)
+    for name in data:
+        if name not in model.slots:
+            hint = close_matches(name, dict.fromkeys(model.slots)) if model.slots else None
+            raise InvalidData(f"the model has no data slot {name}", node=name, expected=expected, found=name, hint=hint)
+
+
+@contextmanager
+def _located(node: Node, index: int) -> Iterator[None]:
+    """Errors that arise within say which node it was."""
+    try:
+        yield
+    except (InvalidModel, InvalidData) as error:
+        if error.index is None:
+            error.node, error.index = label(node), index
+            error.message = f"{label(node)}: {error.message}"
+        raise
+
+
+class _Checker:
+    def __init__(
+        self, model: Model, data: Mapping[str, Spec], constants: Mapping[bytes, Spec], precision: Precision
+    ) -> None:
+        self.model, self.data, self.constants, self.precision = model, data, constants, precision
+        self.steps: list[Step] = []
+        self.checks: list[ValueCheck] = []
+
+    def step(self, node: Node, index: int) -> Step:
+        match node:
+            case Data():
+                spec = self.data[node.name]
+                _check_declared(node, spec, InvalidData)
+                return Input(node.name, self._input_spec(spec))
+            case Constant(value=None):
+                if node.blob not in self.constants:
+                    raise InvalidData("the blob of the constant is not given", found=node.blob.hex())
+                return Input(label(node), self._input_spec(self.constants[node.blob]))
+            case Constant():
+                return Number(literal_spec(node.value, precision=self.precision))
+            case Call():
+                specs = tuple(self.steps[reference].spec for reference in node.args)
+                plan = plan_call(node.op, specs, node.opts, precision=self.precision)
+                _check_declared(node, plan.spec, InvalidModel, precision=self.precision)
+                return Operation(plan, node.args)
+            case RandomVariable():
+                return self._variable(node, index)
+            case Observe():
+                return self._observation(node, index)
+            case Factor():
+                return Term(node.name, node.value, self.steps[node.value].spec)
+            case Deterministic():
+                return Output(node.name, node.value, replace(self.steps[node.value].spec, literal=None))
+
+    def _input_spec(self, spec: Spec) -> Spec:
+        if kind(spec.type) == "c":
+            raise InvalidData("a model cannot hold complex tensors", expected="a real type", found=spec.type)
+        if 0 in spec.shape:
+            raise InvalidData(
+                "the tensor is empty", expected="axes of at least one element", found=show_shape(spec.shape)
+            )
+        return Spec(spec.shape, narrow(spec.type, precision=self.precision))
+
+    def _variable(self, node: RandomVariable, index: int) -> Variable:
+        family = find_family(node.dist, node.args)
+        if family.support.discrete:
+            raise InvalidModel(
+                "a discrete distribution cannot be sampled",
+                expected="a continuous distribution",
+                found=node.dist,
+                hint="observe it, or marginalise it: sum the density over its values and add that as a factor",
+            )
+        args, specs = self._arguments(node, family, index)
+        shape = variable_shape(family, specs, node.shape)
+        name = node.transform or family.transform
+        transform = TRANSFORMS.get(name)
+        if transform is None:
+            raise InvalidModel("there is no such transform", found=name, hint=close_matches(name, TRANSFORMS))
+        if family.support not in transform.supports:
+            fitting = [other for other, known in TRANSFORMS.items() if family.support in known.supports]
+            raise InvalidModel(
+                f"the transform does not map onto the support of {node.dist}",
+                expected=" or ".join(fitting),
+                found=name,
+            )
+        if not node.centered and not family.location_scale:
+            raise InvalidModel(
+                "centered: false needs a location-scale distribution",
+                expected=", ".join(other for other, known in DISTRIBUTIONS.items() if known.location_scale),
+                found=node.dist,
+            )
+        bounds = tuple(node.args[bound] for bound in family.support.bounds)
+        identity = transform is TRANSFORMS["identity"]
+        return Variable(
+            node.name,
+            family,
+            args,
+            Spec(shape, self.precision),
+            None if identity else transform,
+            bounds,
+            node.centered,
+        )
+
+    def _observation(self, node: Observe, index: int) -> Observation:
+        family = find_family(node.dist, node.args)
+        args, specs = self._arguments(node, family, index)
+        shape = observed_batch(family, specs, self.steps[node.value].spec)
+        for field in ("weight", "mask"):
+            reference = getattr(node, field)
+            if reference is not None and not broadcasts_to(self.steps[reference].spec.shape, shape):
+                raise InvalidModel(
+                    f"the {field} does not broadcast to the log density",
+                    expected=show_shape(shape),
+                    found=show_shape(self.steps[reference].spec.shape),
+                )
+        bounds = tuple(node.args[bound] for bound in family.support.bounds)
+        what = "the observed value"
+        is_checked = self._check_values(what, node, index, node.value, family.support, bounds, node.mask)
+        return Observation(
+            node.name,
+            family,
+            args,
+            Spec(shape, self.precision),
+            node.value,
+            bounds,
+            node.weight,
+            node.mask,
+            node.reduce == "mean",
+            is_checked,
+        )
+
+    def _arguments(
+        self, node: RandomVariable | Observe, family: Family, index: int
+    ) -> tuple[tuple[int, ...], dict[str, Spec]]:
+        args = {name: node.args[name] for name in family.parameters}
+        for name, reference in args.items():
+            support = family.parameters[name].support
+            self._check_values(f"the parameter {name}", node, index, reference, support, (), None)
+        return tuple(args.values()), {name: self.steps[reference].spec for name, reference in args.items()}
+
+    def _check_values(
+        self,
+        what: str,
+        node: RandomVariable | Observe,
+        index: int,
+        value: int,
+        support: Support,
+        bounds: tuple[int, ...],
+        mask: int | None,
+    ) -> bool:
+        """Check a number at once, note a check of an input for later; False if neither is possible."""
+        if support.contains is None:
+            return True
+        needed = (value, *bounds) if mask is None else (value, *bounds, mask)
+        if not all(isinstance(self.steps[reference], Input | Number) for reference in needed):
+            return False
+        if all(isinstance(self.steps[reference], Number) for reference in needed):
+            literal, *limits = (np.float64(self.steps[reference].spec.literal) for reference in (value, *bounds))
+            if not support.contains(literal, *limits) and (mask is None or self.steps[mask].spec.literal != 0):
+                raise InvalidModel(
+                    f"{what} is outside its range", expected=support.description, found=str(self.steps[value].spec)
+                )
+            return True
+        self.checks.append(ValueCheck(index, f"{what} of {node.name}", value, support, bounds, mask))
+        return True
+
+
+def _check_declared(
+    node: Data | Call, found: Spec, error: type[InvalidModel] | type[InvalidData], *, precision: str | None = None
+) -> None:
+    """Compare shape and type that a node declares with what they are."""
+    if node.type is not None and node.type not in DTYPES:
+        raise InvalidModel("there is no such type", found=node.type, hint=close_matches(node.type, DTYPES))
+    if node.shape is not None and (
+        len(node.shape) != len(found.shape)
+        or any(size not in (None, actual) for size, actual in zip(node.shape, found.shape, strict=True))
+    ):
+        raise error("the shape is not the declared one", expected=show_shape(node.shape), found=show_shape(found.shape))
+    declared = node.type if node.type is None or precision is None else narrow(node.type, precision=precision)
+    if declared not in (None, found.type):
+        raise error("the type is not the declared one", expected=declared, found=found.type)

@@ -1,0 +1,203 @@
+"""Operations that move, pick or contract elements: `dot`, `take`, `slice`, `reshape`, `broadcast`, `concatenate`, …"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import jax.numpy as jnp
+from jax import Array, lax
+
+from nutkin.errors import InvalidModel
+from nutkin.model.plan import Operands, Plan, broadcast_shapes, resolve_axes, resolve_axis
+from nutkin.model.types import is_integer, show_shape
+
+Planner = Callable[[Operands], Plan]
+
+
+def _dot(operands: Operands) -> Plan:
+    a, b = operands.shapes
+    merged = operands.merged()
+    options = operands.options
+    if not any(options.get(name) for name in DOT_OPTIONS) and (a == () or b == ()):
+        return Plan(broadcast_shapes((a, b)), merged, (merged, merged), jnp.multiply)
+    contract_a, contract_b = _paired_axes(operands, "contract", ([len(a) - 1], [max(len(b) - 2, 0)]))
+    batch_a, batch_b = _paired_axes(operands, "batch", ([], []))
+    for sort, axes_a, axes_b in (("contracted", contract_a, contract_b), ("batch", batch_a, batch_b)):
+        for axis_a, axis_b in zip(axes_a, axes_b, strict=True):
+            if a[axis_a] != b[axis_b]:
+                raise InvalidModel(
+                    f"the {sort} axes of dot must have equal sizes: axis {axis_a} of a, axis {axis_b} of b",
+                    expected=f"{a[axis_a]}",
+                    found=f"{b[axis_b]}, in shapes {show_shape(a)} and {show_shape(b)}",
+                    hint="transpose an operand, or name the axes with contract_a and contract_b",
+                )
+    for name, contract, batch in (("a", contract_a, batch_a), ("b", contract_b, batch_b)):
+        both = set(contract) & set(batch)
+        if both:
+            raise InvalidModel(
+                f"an axis of {name} cannot be contracted and batched", expected="disjoint axes", found=str(sorted(both))
+            )
+    free_a = tuple(size for axis, size in enumerate(a) if axis not in contract_a + batch_a)
+    free_b = tuple(size for axis, size in enumerate(b) if axis not in contract_b + batch_b)
+    dimensions = ((contract_a, contract_b), (batch_a, batch_b))
+
+    def run(x: Array, y: Array) -> Array:
+        # "highest": on GPUs the default rounds f32 operands to fewer bits.
+        return lax.dot_general(x, y, dimensions, precision="highest")
+
+    return Plan(tuple(a[axis] for axis in batch_a) + free_a + free_b, merged, (merged, merged), run)
+
+
+def _paired_axes(
+    operands: Operands, name: str, default: tuple[list[int], list[int]]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    options, (a, b) = operands.options, operands.shapes
+    left, right = options.get(f"{name}_a"), options.get(f"{name}_b")
+    if (left is None) != (right is None) or len(left or ()) != len(right or ()):
+        raise InvalidModel(
+            f"{name}_a and {name}_b pair their axes",
+            expected="two lists of the same length",
+            found=f"{left if left is not None else 'nothing'} and {right if right is not None else 'nothing'}",
+        )
+    axes = default if left is None else (left, right)
+    return resolve_axes(axes[0], len(a), f"{name}_a"), resolve_axes(axes[1], len(b), f"{name}_b")
+
+
+def _take(operands: Operands) -> Plan:
+    x, indices = operands.specs
+    if not is_integer(indices.type):
+        raise InvalidModel(
+            "the indices of take must be integers", expected="an integer type", found=str(indices), hint="use as_type"
+        )
+    axis = resolve_axis(operands.options.get("axis", 0), len(x.shape), "axis")
+    shape = x.shape[:axis] + indices.shape + x.shape[axis + 1 :]
+    if indices.literal is not None:
+        position = min(max(indices.literal, 0), x.shape[axis] - 1)
+        return Plan(
+            shape, x.type, (x.type, indices.type), lambda x, _: lax.index_in_dim(x, position, axis, keepdims=False)
+        )
+    return Plan(shape, x.type, (x.type, indices.type), lambda x, i: jnp.take(x, i, axis=axis, mode="clip"))
+
+
+def _slice(operands: Operands) -> Plan:
+    spec = operands.first
+    rank = len(spec.shape)
+    starts, lengths = operands.options["starts"], operands.options["lengths"]
+    strides = operands.options.get("strides", [1] * rank)
+    for name, sizes, least in (("starts", starts, 0), ("lengths", lengths, 1), ("strides", strides, 1)):
+        if len(sizes) != rank or any(size < least for size in sizes):
+            raise InvalidModel(
+                f"{name} of slice must have one number of at least {least} for every axis of {show_shape(spec.shape)}",
+                expected=f"{rank} numbers",
+                found=str(list(sizes)),
+            )
+    if any(length > size for length, size in zip(lengths, spec.shape, strict=True)):
+        raise InvalidModel(
+            "slice is longer than the tensor",
+            expected=f"lengths of at most {show_shape(spec.shape)}",
+            found=str(list(lengths)),
+        )
+    # A slice that would go over the end is moved back, as in Nx.
+    starts = [min(start, size - length) for start, size, length in zip(starts, spec.shape, lengths, strict=True)]
+    limits = [start + length for start, length in zip(starts, lengths, strict=True)]
+    shape = tuple(math.ceil(length / stride) for length, stride in zip(lengths, strides, strict=True))
+    return Plan(shape, spec.type, (spec.type,), lambda x: lax.slice(x, starts, limits, strides))
+
+
+def _reshape(operands: Operands) -> Plan:
+    spec = operands.first
+    shape = tuple(operands.options["shape"])
+    if math.prod(shape) != spec.size:
+        raise InvalidModel(
+            "reshape must keep the number of elements",
+            expected=f"{spec.size} elements, as in {show_shape(spec.shape)}",
+            found=f"{math.prod(shape)} in {show_shape(shape)}",
+        )
+    return Plan(shape, spec.type, (spec.type,), lambda x: jnp.reshape(x, shape))
+
+
+def _broadcast(operands: Operands) -> Plan:
+    spec = operands.first
+    shape = tuple(operands.options["shape"])
+    rank = len(spec.shape)
+    if operands.options.get("axes") is None:
+        axes = tuple(range(len(shape) - rank, len(shape)))
+    else:
+        axes = resolve_axes(operands.options["axes"], len(shape), "axes")
+    fits = len(axes) == rank <= len(shape) and all(
+        size in (1, shape[axis]) for size, axis in zip(spec.shape, axes, strict=True)
+    )
+    if not fits:
+        raise InvalidModel(
+            "the tensor does not broadcast to the shape",
+            expected=f"a tensor whose axes are 1 or those of {show_shape(shape)}",
+            found=show_shape(spec.shape),
+            hint="axes says, for every axis of the tensor, which axis of the result it becomes",
+        )
+    if list(axes) != sorted(axes):
+        raise InvalidModel("axes of broadcast must ascend", expected=str(sorted(axes)), found=str(list(axes)))
+    return Plan(shape, spec.type, (spec.type,), lambda x: lax.broadcast_in_dim(x, shape, axes))
+
+
+def _squeeze(operands: Operands) -> Plan:
+    spec = operands.first
+    axes = operands.axes("axes")
+    axes = tuple(axis for axis, size in enumerate(spec.shape) if size == 1) if axes is None else axes
+    if any(spec.shape[axis] != 1 for axis in axes):
+        raise InvalidModel(
+            "squeeze removes axes of size 1", expected=f"such axes of {show_shape(spec.shape)}", found=str(list(axes))
+        )
+    shape = tuple(size for axis, size in enumerate(spec.shape) if axis not in axes)
+    return Plan(shape, spec.type, (spec.type,), lambda x: lax.squeeze(x, axes))
+
+
+def _transpose(operands: Operands) -> Plan:
+    spec = operands.first
+    axes = operands.axes("axes")
+    axes = tuple(reversed(range(len(spec.shape)))) if axes is None else axes
+    if len(axes) != len(spec.shape):
+        raise InvalidModel(
+            "axes of transpose must name every axis", expected=f"{len(spec.shape)} axes", found=str(list(axes))
+        )
+    return Plan(tuple(spec.shape[axis] for axis in axes), spec.type, (spec.type,), lambda x: lax.transpose(x, axes))
+
+
+def _concatenate(operands: Operands) -> Plan:
+    merged, shapes = operands.merged(), operands.shapes
+    axis = resolve_axis(operands.options.get("axis", 0), len(shapes[0]), "axis")
+    rests = {shape[:axis] + shape[axis + 1 :] if len(shape) > axis else None for shape in shapes}
+    if len(rests) > 1 or len({len(shape) for shape in shapes}) > 1:
+        raise InvalidModel(
+            f"concatenate needs equal shapes but for axis {axis}",
+            expected=f"shapes like {show_shape(shapes[0])}",
+            found=", ".join(show_shape(shape) for shape in shapes),
+        )
+    length = sum(shape[axis] for shape in shapes)
+    shape = (*shapes[0][:axis], length, *shapes[0][axis + 1 :])
+    return Plan(shape, merged, (merged,) * len(shapes), lambda *xs: lax.concatenate(xs, axis))
+
+
+def _stack(operands: Operands) -> Plan:
+    merged, shapes = operands.merged(), operands.shapes
+    if len(set(shapes)) > 1:
+        raise InvalidModel(
+            "stack needs equal shapes",
+            expected=show_shape(shapes[0]),
+            found=", ".join(show_shape(shape) for shape in shapes),
+        )
+    axis = resolve_axis(operands.options.get("axis", 0), len(shapes[0]) + 1, "axis")
+    shape = (*shapes[0][:axis], len(shapes), *shapes[0][axis:])
+    return Plan(shape, merged, (merged,) * len(shapes), lambda *xs: jnp.stack(xs, axis=axis))
+
+
+DOT_OPTIONS = ("contract_a", "batch_a", "contract_b", "batch_b")
+DOT: Planner = _dot
+TAKE: Planner = _take
+SLICE: Planner = _slice
+RESHAPE: Planner = _reshape
+BROADCAST: Planner = _broadcast
+SQUEEZE: Planner = _squeeze
+TRANSPOSE: Planner = _transpose
+CONCATENATE: Planner = _concatenate
+STACK: Planner = _stack

@@ -1,0 +1,107 @@
+"""Checks of the values of the data, on the host, before a run: NaN, and values outside a distribution's support.
+
+Tensors are read in pieces, so that the checks need little memory besides them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+
+import numpy as np
+
+from nutkin.errors import InvalidData
+from nutkin.model.ir import label
+from nutkin.model.program import Input, Program, ValueCheck
+from nutkin.model.supports import SIMPLEX
+from nutkin.model.types import is_float
+
+_PIECE = 1 << 16
+
+
+def check_values(program: Program, inputs: Mapping[int, np.ndarray]) -> None:
+    """Raises InvalidData with the slot or node, how many elements are wrong, and the first of them."""
+    for index, step in program.inputs.items():
+        if is_float(step.spec.type):
+            _check_nan(step, index, inputs[index])
+    for check in program.checks:
+        _check_support(program, check, inputs)
+
+
+def _check_nan(step: Input, index: int, array: np.ndarray) -> None:
+    count, first = _count((array,), lambda x: np.isnan(x))
+    if count:
+        raise InvalidData(
+            f"{step.name}: {count} of {array.size} elements are NaN",
+            node=step.name,
+            index=index,
+            expected="numbers",
+            found=f"NaN at index {_place(first, array.shape)}",
+            hint="replace missing values by any number in the support and leave them out with a mask",
+        )
+
+
+def _check_support(program: Program, check: ValueCheck, inputs: Mapping[int, np.ndarray]) -> None:
+    def concrete(index: int) -> np.ndarray:
+        step = program.steps[index]
+        return inputs[index] if isinstance(step, Input) else np.asarray(step.spec.literal)
+
+    array, bounds = concrete(check.index), tuple(concrete(bound) for bound in check.bounds)
+    mask = () if check.mask is None else (concrete(check.mask),)
+    contains = check.support.contains
+
+    def is_wrong(x: np.ndarray, *rest: np.ndarray) -> np.ndarray:
+        wrong = ~contains(x, *rest[: len(bounds)])
+        return wrong & (rest[-1] != 0) if mask else wrong
+
+    if check.support is SIMPLEX:
+        count, first, shape = *_count_rows(array, mask, is_wrong), array.shape[:-1]
+    else:
+        count, first = _count((array, *bounds, *mask), is_wrong)
+        shape = np.broadcast_shapes(array.shape, *(other.shape for other in (*bounds, *mask)))
+    if count:
+        place = _place(first, shape)
+        found = np.broadcast_to(array, shape + array.shape[len(shape) :] if check.support is SIMPLEX else shape)
+        raise InvalidData(
+            f"{check.label}: {count} values are impossible",
+            node=label(program.model.nodes[check.node]),
+            index=check.node,
+            expected=check.support.description,
+            found=f"{found[tuple(place)]} at index {place}",
+        )
+
+
+def _count(arrays: tuple[np.ndarray, ...], is_wrong: Callable[..., np.ndarray]) -> tuple[int, int]:
+    """How many elements are wrong, of arrays broadcast against each other, and the row-major position of the first."""
+    pieces = np.nditer(
+        arrays, flags=["external_loop", "buffered", "zerosize_ok"], op_flags=[["readonly"]] * len(arrays),
+        order="C", buffersize=_PIECE,
+    )  # fmt: skip
+    return _tally(is_wrong(*(piece if isinstance(piece, tuple) else (piece,))) for piece in pieces)
+
+
+def _count_rows(
+    array: np.ndarray, mask: tuple[np.ndarray, ...], is_wrong: Callable[..., np.ndarray]
+) -> tuple[int, int]:
+    """The same for rows along the last axis, each with one element of the mask."""
+    rows = array.reshape(-1, array.shape[-1])
+    masks = tuple(np.broadcast_to(m, array.shape[:-1]).reshape(-1) for m in mask)
+    step = max(1, _PIECE // array.shape[-1])
+    places = range(0, len(rows), step)
+    return _tally(is_wrong(rows[at : at + step], *(m[at : at + step] for m in masks)) for at in places)
+
+
+def _tally(pieces: Iterator[np.ndarray]) -> tuple[int, int]:
+    count, first, seen = 0, -1, 0
+    for wrong in pieces:
+        here = int(np.count_nonzero(wrong))
+        if here and not count:
+            first = seen + int(np.argmax(wrong))
+        count += here
+        seen += wrong.size
+    return count, first
+
+
+def _place(position: int, shape: tuple[int, ...]) -> list[int]:
+    assert 0 <= position < max(math.prod(shape), 1)
+    return [int(axis) for axis in np.unravel_index(position, shape)]

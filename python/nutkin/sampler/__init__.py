@@ -1,0 +1,15 @@
+"""NUTS on XLA: `compile_sampler` makes the programs, a `Run` holds the chains, `Chain.advance` makes draws.
+
+Imports `nutkin.compile` and `nutkin.model`, and nothing imports it but the port.
+"""
+
+from nutkin.sampler.chain import Chain as Chain
+from nutkin.sampler.chain import Chunk as Chunk
+from nutkin.sampler.chain import Progress as Progress
+from nutkin.sampler.chain import Summary as Summary
+from nutkin.sampler.compiled import Sampler as Sampler
+from nutkin.sampler.compiled import compile_sampler as compile_sampler
+from nutkin.sampler.kernel import STATISTICS as STATISTICS
+from nutkin.sampler.options import Init as Init
+from nutkin.sampler.options import Options as Options
+from nutkin.sampler.run import Run as Run

@@ -1,0 +1,70 @@
+"""Options of a sampling run, under the names that samplers use, and their checks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from nutkin.errors import InvalidOption
+
+MAX_CHAINS = 1024
+MAX_ITERATIONS = 10**9
+MAX_TREE_DEPTH = 15
+
+
+class Init(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Where chains start: unconstrained coordinates uniform in (-radius, radius), except of parameters in `values`
+    (constrained arrays by name), which start there."""
+
+    radius: float = 2.0
+    values: Mapping[str, Any] = msgspec.field(default_factory=dict)
+
+
+class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """`draws` and `warmup` are counted a chain; `thin` keeps every n-th draw and does not shorten `draws`."""
+
+    chains: int = 4
+    draws: int = 1000
+    warmup: int = 1000
+    seed: int = 0
+    target_accept: float = 0.8
+    max_tree_depth: int = 10
+    init: Init = msgspec.field(default_factory=Init)
+    mass_matrix: str = "diagonal"
+    thin: int = 1
+    keep_warmup: bool = False
+    variables: Sequence[str] | None = None
+    precision: str = "f64"
+
+    def __post_init__(self) -> None:
+        _within("chains", self.chains, 1, MAX_CHAINS)
+        _within("draws", self.draws, 1, MAX_ITERATIONS)
+        _within("warmup", self.warmup, 0, MAX_ITERATIONS)
+        _within("seed", self.seed, 0, 2**64 - 1)
+        _within("max_tree_depth", self.max_tree_depth, 1, MAX_TREE_DEPTH)
+        _within("thin", self.thin, 1, MAX_ITERATIONS)
+        _one_of("mass_matrix", self.mass_matrix, ("diagonal",))
+        _one_of("precision", self.precision, ("f64", "f32"))
+        if not 0.0 < self.target_accept < 1.0:
+            raise _wrong("target_accept", "a number between 0 and 1, both excluded", self.target_accept)
+        if not (0.0 <= self.init.radius < np.inf):
+            raise _wrong("init.radius", "a finite number, at least 0", self.init.radius)
+
+
+def _within(name: str, value: int, low: int, high: int) -> None:
+    if not low <= value <= high:
+        raise _wrong(name, f"an integer from {low} to {high}", value)
+
+
+def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise _wrong(name, " or ".join(f"`{choice}`" for choice in allowed), value)
+
+
+def _wrong(name: str, expected: str, found: Any) -> InvalidOption:
+    return InvalidOption(
+        f"option `{name}` is out of range", path=f"$.options.{name}", expected=expected, found=repr(found)
+    )

@@ -1,0 +1,213 @@
+"""Every distribution of the table against SciPy, and its gradients against finite differences."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from engine.model.builder import Builder
+from engine.model.densities import bind, finite_differences, log_density_and_gradient
+from jax.flatten_util import ravel_pytree
+from scipy import stats
+from scipy.special import gammaln, xlogy
+
+from nutkin.model.distributions import DISTRIBUTIONS
+
+RNG = np.random.default_rng(7)
+
+
+def positive(*shape: int) -> np.ndarray:
+    return RNG.gamma(2.0, 1.0, shape) + 0.1
+
+
+def real(*shape: int) -> np.ndarray:
+    return RNG.normal(0, 2, shape)
+
+
+def unit(*shape: int) -> np.ndarray:
+    return RNG.uniform(0.05, 0.95, shape)
+
+
+def counts(high: int, *shape: int) -> np.ndarray:
+    return RNG.integers(0, high, shape).astype(float)
+
+
+def expit(x: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-x))
+
+
+def covariance(*batch: int) -> np.ndarray:
+    a = RNG.normal(size=(*batch, 3, 3))
+    return a @ np.swapaxes(a, -1, -2) + np.eye(3)
+
+
+def lower(covariances: np.ndarray) -> np.ndarray:
+    return np.linalg.cholesky(covariances)
+
+
+def mv_normal_each(x: np.ndarray, mu: np.ndarray, cov: np.ndarray) -> np.ndarray:
+    return np.array([stats.multivariate_normal.logpdf(*row) for row in zip(x, mu, cov, strict=True)])
+
+
+def walk(x: np.ndarray, sigma: np.ndarray) -> np.ndarray:
+    steps = np.diff(x, axis=-1, prepend=0.0)
+    return stats.norm.logpdf(steps, 0, sigma[:, None]).sum(-1)
+
+
+# name -> (values, parameters in the table's order, SciPy's log density of both)
+CASES = {
+    "normal": (real(5), (real(5), positive(5)), stats.norm.logpdf),
+    "half_normal": (positive(5), (positive(5),), lambda x, s: stats.halfnorm.logpdf(x, 0, s)),
+    "lognormal": (positive(5), (real(5), positive(5)), lambda x, m, s: stats.lognorm.logpdf(x, s, 0, np.exp(m))),
+    "student_t": (real(5), (positive(5), real(5), positive(5)), stats.t.logpdf),
+    "cauchy": (real(5), (real(5), positive(5)), stats.cauchy.logpdf),
+    "half_cauchy": (positive(5), (positive(5),), lambda x, s: stats.halfcauchy.logpdf(x, 0, s)),
+    "exponential": (positive(5), (positive(5),), lambda x, r: stats.expon.logpdf(x, 0, 1 / r)),
+    "gamma": (positive(5), (positive(5), positive(5)), lambda x, a, b: stats.gamma.logpdf(x, a, 0, 1 / b)),
+    "inverse_gamma": (positive(5), (positive(5), positive(5)), lambda x, a, b: stats.invgamma.logpdf(x, a, 0, b)),
+    "beta": (unit(5), (positive(5), positive(5)), stats.beta.logpdf),
+    "uniform": (unit(5), (-positive(5), 1 + positive(5)), lambda x, lo, hi: stats.uniform.logpdf(x, lo, hi - lo)),
+    "laplace": (real(5), (real(5), positive(5)), stats.laplace.logpdf),
+    "logistic": (real(5), (real(5), positive(5)), stats.logistic.logpdf),
+    "weibull": (positive(5), (positive(5), positive(5)), lambda x, a, s: stats.weibull_min.logpdf(x, a, 0, s)),
+    "bernoulli": (counts(2, 9), (unit(9),), stats.bernoulli.logpmf),
+    "bernoulli_logit": (counts(2, 9), (real(9),), lambda x, eta: stats.bernoulli.logpmf(x, expit(eta))),
+    "binomial": (counts(6, 9), (5 + counts(6, 9), unit(9)), stats.binom.logpmf),
+    "binomial_logit": (counts(6, 9), (5 + counts(6, 9), real(9)), lambda x, n, e: stats.binom.logpmf(x, n, expit(e))),
+    "poisson": (counts(9, 9), (positive(9),), stats.poisson.logpmf),
+    "poisson_log": (counts(9, 9), (real(9),), lambda x, eta: stats.poisson.logpmf(x, np.exp(eta))),
+    "neg_binomial": (counts(9, 9), (positive(9), positive(9)), lambda x, m, a: stats.nbinom.logpmf(x, a, a / (a + m))),
+    "dirichlet": (RNG.dirichlet([1, 2, 3], 4), (positive(3),), lambda x, a: stats.dirichlet.logpdf(x.T, a)),
+    "mv_normal": (real(4, 3), (real(4, 3), covariance(4)), mv_normal_each),
+    "mv_normal_cholesky": (
+        real(4, 3),
+        (real(4, 3), lower(covariance(4))),
+        lambda x, mu, chol: mv_normal_each(x, mu, chol @ np.swapaxes(chol, -1, -2)),
+    ),
+    "gaussian_random_walk": (real(4, 6), (positive(4),), walk),
+}
+
+NAMES = sorted(DISTRIBUTIONS)
+
+
+def test_every_distribution_has_a_case() -> None:
+    assert set(CASES) == set(DISTRIBUTIONS)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_log_density_is_scipys(name: str) -> None:
+    value, parameters, expected = CASES[name]
+    found = jax.jit(DISTRIBUTIONS[name].log_density)(value, parameters)
+    assert found.dtype == np.float64
+    np.testing.assert_allclose(found, expected(value, *parameters), rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_gradient_of_the_parameters(name: str) -> None:
+    family = DISTRIBUTIONS[name]
+    value, parameters, _ = CASES[name]
+    # Counts have no gradient, and matrices leave their set when one element moves.
+    free = [parameter not in ("n", "cov", "chol") for parameter in family.parameters]
+    start, unflatten = ravel_pytree([p for p, is_free in zip(parameters, free, strict=True) if is_free])
+
+    @jax.jit
+    @jax.value_and_grad
+    def evaluate(flat):
+        moved = iter(unflatten(flat))
+        full = tuple(next(moved) if is_free else jnp.asarray(p) for p, is_free in zip(parameters, free, strict=True))
+        return jnp.sum(family.log_density(jnp.asarray(value), full))
+
+    numeric = finite_differences(lambda flat: evaluate(flat)[0], np.asarray(start))
+    np.testing.assert_allclose(evaluate(start)[1], numeric, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_f32_stays_f32_and_close(name: str) -> None:
+    value, parameters, expected = CASES[name]
+    single = [np.float32(array) for array in (value, *parameters)]
+    found = jax.jit(DISTRIBUTIONS[name].log_density)(single[0], tuple(single[1:]))
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, expected(value, *parameters), rtol=2e-4, atol=2e-5)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if DISTRIBUTIONS[name].support.contains is not None])
+def test_supports_hold_their_values(name: str) -> None:
+    value, parameters, _ = CASES[name]
+    family = DISTRIBUTIONS[name]
+    bounds = dict(zip(family.parameters, parameters, strict=True))
+    assert np.all(family.support.contains(value, *(bounds[bound] for bound in family.support.bounds)))
+    outside = -1.0 - 100 * np.abs(value)
+    assert not np.any(family.support.contains(outside, *(bounds[bound] for bound in family.support.bounds)))
+
+
+EXTREMES = [
+    # eta y - exp(eta) - log y!, worked out by hand
+    ("poisson_log", 3.0, (50.0,), 150 - np.exp(50.0) - np.log(6)),
+    ("poisson_log", 0.0, (-800.0,), 0.0),
+    ("poisson_log", 2.0, (-800.0,), -1600 - np.log(2)),
+    ("bernoulli_logit", 1.0, (-800.0,), -800.0),
+    ("bernoulli_logit", 0.0, (-800.0,), 0.0),
+    ("bernoulli_logit", 1.0, (800.0,), 0.0),
+    ("bernoulli_logit", 0.0, (50.0,), -50.0),
+    ("binomial_logit", 3.0, (3.0, 900.0), 0.0),
+    ("binomial_logit", 1.0, (3.0, 900.0), np.log(3) - 1800),
+    ("student_t", 0.0, (1e6, 0.0, 1.0), -0.5 * np.log(2 * np.pi)),
+    ("normal", 1e150, (0.0, 1e150), -0.5 - np.log(1e150) - 0.5 * np.log(2 * np.pi)),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "parameters", "expected"), EXTREMES)
+def test_extremes(name: str, value: float, parameters: tuple[float, ...], expected: float) -> None:
+    family = DISTRIBUTIONS[name]
+    *leading, last = parameters
+
+    @jax.jit
+    @jax.value_and_grad
+    def evaluate(last):
+        return family.log_density(jnp.asarray(value), (*map(jnp.asarray, leading), last))
+
+    found, gradient = evaluate(last)
+    assert float(found) == pytest.approx(expected, rel=1e-6, abs=1e-9)
+    assert np.isfinite(gradient)
+
+
+@pytest.mark.parametrize(("name", "leading"), [("bernoulli_logit", ()), ("binomial_logit", (1.0,))])
+@pytest.mark.parametrize("value", [0.0, 1.0])
+def test_gradient_at_log_odds_of_zero(name: str, leading: tuple[float, ...], value: float) -> None:
+    family = DISTRIBUTIONS[name]
+    gradient = jax.grad(lambda eta: family.log_density(jnp.asarray(value), (*map(jnp.asarray, leading), eta)))(0.0)
+    assert float(gradient) == value - 0.5
+
+
+def test_neg_binomial_tends_to_poisson() -> None:
+    value, mu = jnp.arange(6.0), jnp.full(6, 2.5)
+    found = jax.jit(DISTRIBUTIONS["neg_binomial"].log_density)(value, (mu, jnp.full(6, 1e7)))
+    np.testing.assert_allclose(found, xlogy(value, 2.5) - 2.5 - gammaln(value + 1), rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if DISTRIBUTIONS[name].transform is not None])
+def test_as_a_parameter_of_a_model(name: str) -> None:
+    """Log density of a variable = SciPy's at its constrained value + log-Jacobian; its gradient = finite differences."""
+    value, parameters, expected = CASES[name]
+    family = DISTRIBUTIONS[name]
+    b = Builder()
+    data = {f"p{i}": np.asarray(parameter) for i, parameter in enumerate(parameters)}
+    args = {parameter: b.data(slot) for parameter, slot in zip(family.parameters, data, strict=True)}
+    b.rv("x", name, args, shape=list(value.shape))
+    density, inputs = bind(b.tree(), data)
+    position, given = density.unconstrain({"x": value}, inputs)
+    assert given.all()
+    np.testing.assert_allclose(density.outputs(position, inputs)["x"], value, rtol=1e-9, atol=1e-12)
+
+    evaluate = log_density_and_gradient(density, inputs)
+    found, gradient = evaluate(position)
+    jacobian = 0.0
+    if family.transform != "identity":
+        free = jax.jit(jax.jacfwd(lambda q: density.outputs(q, inputs)["x"]))(position)
+        if family.transform == "stick_breaking":
+            free = free[..., :-1, :]
+        jacobian = np.linalg.slogdet(free.reshape(position.size, position.size))[1]
+    assert float(found) == pytest.approx(expected(value, *parameters).sum() + jacobian, rel=1e-9)
+    numeric = finite_differences(lambda q: evaluate(q)[0], position)
+    np.testing.assert_allclose(gradient, numeric, rtol=1e-6, atol=1e-7)

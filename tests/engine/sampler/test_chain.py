@@ -1,0 +1,175 @@
+import numpy as np
+import pytest
+from schools import DATA, eight_schools
+from trees import Tree
+
+from nutkin.compile import bind
+from nutkin.errors import InitFailed, InvalidOption
+from nutkin.model import read
+from nutkin.sampler import STATISTICS, Init, Options, Run, compile_sampler
+
+
+def target(tree, **data):
+    return bind(read(tree.model), {k: np.asarray(v) for k, v in data.items()}, tree.tensors)
+
+
+@pytest.fixture(scope="module")
+def sampler():
+    return compile_sampler(target(eight_schools(), **DATA))
+
+
+def collect(sampler, *, cut=None, **options):
+    """All chunks of chain 1 of a run; `cut` fixes how many iterations a call makes."""
+    chain = Run(sampler, Options(**{"chains": 2, "draws": 60, "warmup": 80, "seed": 3, **options})).chains[1]
+    chunks = []
+    while not chain.finished:
+        if cut is not None:
+            chain._next_count = cut
+        if (chunk := chain.advance()) is not None:
+            chunks.append(chunk)
+    return chain, chunks
+
+
+def joined(chunks, phase="sample"):
+    return {
+        name: np.concatenate([(c.variables | c.stats)[name] for c in chunks if c.phase == phase])
+        for name in ("theta", "mu", "best", *STATISTICS)
+    }
+
+
+@pytest.mark.parametrize("cut", [1, 7, 1000])
+def test_draws_do_not_depend_on_how_the_run_is_cut(sampler, cut):
+    expected = joined(collect(sampler)[1])
+    for name, values in joined(collect(sampler, cut=cut)[1]).items():
+        np.testing.assert_array_equal(values, expected[name])
+
+
+def test_draws_depend_on_seed_and_chain(sampler):
+    mu = joined(collect(sampler)[1])["mu"]
+    assert not np.array_equal(mu, joined(collect(sampler, seed=4)[1])["mu"])
+    other = Run(sampler, Options(chains=2, draws=60, warmup=80, seed=3)).chains[0]
+    while (chunk := other.advance()) is None:
+        pass
+    assert not np.array_equal(chunk.variables["mu"], mu[: chunk.count])
+
+
+def test_chunks_are_consecutive_and_have_all_variables(sampler):
+    chain, chunks = collect(sampler, cut=7, keep_warmup=True)
+    for phase, length in (("warmup", 80), ("sample", 60)):
+        of_phase = [c for c in chunks if c.phase == phase]
+        assert [c.start for c in of_phase] == list(np.cumsum([0, *(c.count for c in of_phase)]))[:-1]
+        assert sum(c.count for c in of_phase) == length
+    for chunk in chunks:
+        assert {k: v.shape[1:] for k, v in chunk.variables.items()} == {"mu": (), "tau": (), "theta": (8,), "best": ()}
+        assert all(v.shape == (chunk.count,) for v in chunk.stats.values())
+        np.testing.assert_array_equal(chunk.variables["best"], chunk.variables["theta"].max(1))
+    assert chain.summary().draws == 60
+
+
+def test_statistics_are_consistent(sampler):
+    chain, chunks = collect(sampler, draws=300)
+    stats = joined(chunks)
+    assert (stats["n_steps"] >= 2 ** (stats["tree_depth"] - 1)).all()
+    assert (stats["n_steps"] < 2 ** stats["tree_depth"]).all()
+    assert ((stats["acceptance_rate"] > 0) & (stats["acceptance_rate"] <= 1)).all()
+    assert (stats["energy"] > -stats["lp"]).all()  # a kinetic energy is positive
+    assert len(set(stats["step_size"])) == 1
+    assert stats["diverging"].sum() == chain.summary().divergences
+    assert [stats[name].dtype.str[1:] for name in ("diverging", "tree_depth", "lp")] == ["u1", "i4", "f8"]
+
+
+def test_lp_is_the_log_density_of_the_draw(sampler):
+    _, chunks = collect(sampler)
+    for i in (0, 30, 59):
+        draw = {name: np.concatenate([c.variables[name] for c in chunks])[i] for name in ("mu", "tau", "theta")}
+        position, _ = sampler.target.unconstrain(draw)
+        value, _ = sampler.target.value_and_gradient(position)
+        assert value == pytest.approx(joined(chunks)["lp"][i], rel=1e-9)
+
+
+@pytest.mark.parametrize("cut", [3, 1000])
+def test_thinning_keeps_every_nth_draw(sampler, cut):
+    every = joined(collect(sampler, draws=60)[1])
+    third = joined(collect(sampler, draws=20, thin=3, cut=cut)[1])
+    for name in every:
+        np.testing.assert_array_equal(third[name], every[name][2::3])
+
+
+def test_selected_variables(sampler):
+    _, chunks = collect(sampler, variables=["best"])
+    assert all(set(c.variables) == {"best"} for c in chunks)
+    with pytest.raises(InvalidOption, match="rho") as error:
+        collect(sampler, variables=["mu", "rho"])
+    assert "`theta`" in error.value.expected
+
+
+def test_tree_depth_is_capped(sampler):
+    assert joined(collect(sampler, max_tree_depth=2)[1])["tree_depth"].max() == 2
+
+
+def test_a_deeper_cap_compiles_a_deeper_program(sampler):
+    deep = compile_sampler(sampler.target, max_tree_depth=11)
+    assert not deep.cached
+    np.testing.assert_array_equal(joined(collect(deep)[1])["mu"], joined(collect(sampler)[1])["mu"])
+
+
+def test_no_warmup(sampler):
+    chain, chunks = collect(sampler, warmup=0)
+    assert sum(c.count for c in chunks) == 60
+    assert np.isfinite(chain.summary().step_size)
+
+
+def test_progress_counts_iterations_and_gradients(sampler):
+    chain = Run(sampler, Options(chains=1, draws=50, warmup=50)).chains[0]
+    before = chain.progress()
+    assert (before.phase, before.iteration, before.total) == ("warmup", 0, 100)
+    while not chain.finished:
+        chain.advance()
+    after = chain.progress()
+    assert (after.phase, after.iteration) == ("sample", 100)
+    assert after.gradients > 100
+
+
+def test_starts_at_given_values(sampler):
+    values = {"mu": 4.0, "tau": 2.0, "theta": np.arange(8.0)}
+    chain = Run(sampler, Options(chains=1, warmup=0, draws=1, init=Init(values=values))).chains[0]
+    position, _ = sampler.target.unconstrain(values)
+    np.testing.assert_allclose(chain._state().point.position, position)
+    assert (chain._spread == 0).all()
+    assert chain.advance().count == 1
+
+
+def test_a_start_outside_the_support_is_refused(sampler):
+    with pytest.raises(InvalidOption, match="tau"):
+        Run(sampler, Options(init=Init(values={"tau": -1.0})))
+
+
+def test_an_impossible_model_names_the_term():
+    tree = Tree()
+    x = tree.rv("x", "normal", {"mu": 0, "sigma": 1})
+    tree.factor("never", tree.call("log", tree.call("multiply", x, 0)))
+    chain = Run(compile_sampler(target(tree)), Options(chains=1)).chains[0]
+    with pytest.raises(InitFailed, match=r"`never` is -inf") as error:
+        chain.advance()
+    assert error.value.node == "never"
+
+
+def test_a_start_is_found_behind_a_barrier():
+    """Only a part of the random starts has a finite density: they are tried until one does."""
+    tree = Tree()
+    x = tree.rv("x", "normal", {"mu": 0, "sigma": 1})
+    tree.factor("wall", tree.call("log", tree.call("subtract", x, 1)))
+    run = Run(compile_sampler(target(tree)), Options(chains=4, draws=50, warmup=100))
+    for chain in run.chains:
+        while not chain.finished:
+            chunk = chain.advance()
+        assert (chunk.variables["x"] > 1).all()
+
+
+def test_float32_runs_in_float32():
+    tree = eight_schools()
+    bound = bind(read(tree.model), {k: np.asarray(v) for k, v in DATA.items()}, {}, precision="f32")
+    _, chunks = collect(compile_sampler(bound), draws=500, warmup=500, precision="f32")
+    mu = np.concatenate([c.variables["mu"] for c in chunks])
+    assert mu.dtype == np.float32
+    assert abs(mu.mean() - 4.4) < 1.5

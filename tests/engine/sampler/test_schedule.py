@@ -1,0 +1,32 @@
+import numpy as np
+import pytest
+
+from nutkin.sampler import schedule
+
+
+def test_windows_of_a_thousand_iterations_are_stans():
+    assert schedule.window_ends(1000) == (75, [100, 150, 250, 450, 950])
+
+
+@pytest.mark.parametrize(
+    ("iterations", "expected"),
+    [(0, (0, [])), (19, (19, [])), (20, (3, [18])), (150, (75, [100])), (151, (75, [101])), (300, (75, [100, 150, 250]))],
+)
+def test_short_warmups(iterations, expected):
+    assert schedule.window_ends(iterations) == expected
+
+
+@pytest.mark.parametrize("iterations", [1, 20, 149, 150, 777, 1000, 5000])
+def test_windows_are_contiguous_and_every_iteration_tunes(iterations):
+    entries = schedule.windowed_warmup(iterations, 7)
+    assert (entries & schedule.TUNE_STEP).all()
+    assert (schedule.depth_cap(entries) == 7).all()
+    first, ends = schedule.window_ends(iterations)
+    collected = np.flatnonzero(entries & schedule.COLLECT)
+    assert collected.tolist() == (list(range(first, ends[-1])) if ends else [])
+    assert np.flatnonzero(entries & schedule.SET_METRIC).tolist() == [end - 1 for end in ends]
+    assert np.flatnonzero(entries & schedule.FIX_STEP).tolist() == [iterations - 1]
+
+
+def test_sampling_does_nothing_but_sample():
+    assert (schedule.sampling(5, 10) == schedule.entry(0, 10)).all()

@@ -1,0 +1,133 @@
+"""A small client of the port program: the real process, over pipes, as an Erlang port opens it (fds 3 and 4)."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgpack
+import numpy as np
+
+from nutkin_port import codec, tensors
+from nutkin_port.frames import FrameReader, FrameTooLong
+
+DEADLINE = 30.0
+LIMIT = 1 << 30
+ROOT = Path(__file__).parents[2]
+
+
+class Message(NamedTuple):
+    kind: str
+    id: int
+    body: dict[str, Any]
+
+
+class PortClient:
+    """Starts the program (`python -m nutkin_port`, or another module) and speaks frames with it."""
+
+    def __init__(self, *arguments: str, module: str = "nutkin_port", stdio: bool = False) -> None:
+        there_in, self._input = os.pipe()
+        self._output, there_out = os.pipe()
+        wire = (0, 1, "--stdio") if stdio else (3, 4, "")
+        command = f'exec "$0" -m {module} {wire[2]} "$@" {wire[0]}<&{there_in} {wire[1]}>&{there_out}'
+        path = [str(ROOT / "python"), str(ROOT / "bridge"), str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")]
+        self.process = subprocess.Popen(
+            ["bash", "-c", command, sys.executable, *arguments],
+            pass_fds=(there_in, there_out),
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(path), "JAX_PLATFORMS": "cpu"},
+            stdin=subprocess.DEVNULL,
+        )
+        os.close(there_in)
+        os.close(there_out)
+        self._messages: queue.Queue[Message | None] = queue.Queue()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def __enter__(self) -> PortClient:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait(DEADLINE)
+        self.close_input()
+        self._reader.join(DEADLINE)
+
+    def _read(self) -> None:
+        reader = FrameReader(self._output, LIMIT)
+        while isinstance(frame := reader.read(), bytearray):
+            self._messages.put(Message(*msgpack.unpackb(frame, ext_hook=lambda _, payload: tensors.decode(payload))))
+        assert not isinstance(frame, FrameTooLong)
+        os.close(self._output)
+        self._messages.put(None)
+
+    def send(self, kind: str, id: int, body: dict[str, Any] | None = None) -> None:
+        frame = codec.pack(kind, id, body or {}, limit=LIMIT)
+        self.send_bytes(len(frame).to_bytes(4, "big") + frame)
+
+    def send_bytes(self, data: bytes) -> None:
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(self._input, rest) :]
+
+    def put(self, id: int, encoded: bytes, *, encoding: str = "tensor", chunk: int = 1 << 20) -> None:
+        """Uploads one blob for a request."""
+        for offset in range(0, len(encoded), chunk):
+            body = {"blob": address(encoded), "encoding": encoding, "size": len(encoded), "offset": offset}
+            self.send("put", id, {**body, "bytes": encoded[offset : offset + chunk]})
+
+    def receive(self, timeout: float = DEADLINE) -> Message | None:
+        """The next message; None at the end of the output. queue.Empty after the timeout."""
+        return self._messages.get(timeout=timeout)
+
+    def until(self, *kinds: str, id: int | None = None) -> tuple[Message, list[Message]]:
+        """The next message of one of these types, and those before it."""
+        before: list[Message] = []
+        deadline = time.monotonic() + DEADLINE
+        while True:
+            message = self.receive(max(0.0, deadline - time.monotonic()))
+            assert message is not None, f"the program ended while {kinds} was awaited, after {before}"
+            if message.kind in kinds and id in (None, message.id):
+                return message, before
+            assert message.kind != "error", message
+            before.append(message)
+
+    def rest(self) -> list[Message]:
+        """All messages until the end of the output."""
+        messages = []
+        while (message := self.receive()) is not None:
+            messages.append(message)
+        return messages
+
+    def hello(self) -> dict[str, Any]:
+        message = self.receive()
+        assert message is not None
+        assert message.kind == "hello", message
+        return message.body
+
+    def close_input(self) -> None:
+        if self._input >= 0:
+            os.close(self._input)
+            self._input = -1
+
+    def signal(self, number: signal.Signals) -> None:
+        self.process.send_signal(number)
+
+    def exit_status(self, timeout: float = DEADLINE) -> int:
+        return self.process.wait(timeout)
+
+
+def address(encoded: bytes) -> bytes:
+    return hashlib.sha256(encoded).digest()
+
+
+def encode(values: Any, dtype: str = "f8") -> bytes:
+    return tensors.encode(np.asarray(values, dtype))
