@@ -61,8 +61,8 @@ def _one_frame(data: bytes) -> list[Message]:
 
 
 def _stream(data: bytes) -> list[Message]:
-    messages = []
-    while data:
+    messages: list[Message] = []
+    while data or not messages:
         length = int.from_bytes(data[:HEADER_BYTES], "big")
         frame, data = data[HEADER_BYTES : HEADER_BYTES + length], data[HEADER_BYTES + length :]
         messages += _one_frame(frame)

@@ -57,7 +57,7 @@ class Requests:
         self._pool = ThreadPoolExecutor(len(os.sched_getaffinity(0)), "pool")
         self._compiler = ThreadPoolExecutor(1, "compiler")
         self._open: dict[int, Request] = {}
-        self._changed = threading.Condition()  # guards `_open`, and the arrays and the run of each request
+        self._changed = threading.Condition()  # guards `_open` and the state of each request; reentrant
 
     def send(self, kind: str, id: int, body: dict[str, Any]) -> None:
         """LimitExceeded where the message does not fit into a frame."""
@@ -137,6 +137,8 @@ class Requests:
         request.model = nutkin.model.read(request.job.model, limit=self._limits.nodes)
         needed = [*dict.fromkeys([*request.job.data.values(), *sorted(request.model.blobs())])]
         with self._changed:
+            if self._open.get(request.id) is not request:
+                return  # cancelled meanwhile, and its id may be another's
             for address in needed:
                 array = self._store.get(address)
                 if array is None:
@@ -219,33 +221,30 @@ class Requests:
         if not isinstance(request.job, Sample):
             raise ProtocolError("an `ack` for a request that sends no draws", found=type(request.job).__name__)
         with self._changed:
-            run = request.run
-            if run is None:
+            if request.run is None:
                 request.credit += chunks
-        if run is not None:
-            run.ack(chunks)
+            else:
+                request.run.ack(chunks)
 
     def _cancel(self, request: Request) -> None:
         with self._changed:
-            run = request.run
-        if run is not None:
-            run.cancel()
-        elif isinstance(request.job, Sample):
-            seconds = {"compile": 0.0, "sample": 0.0}
-            self._close(request, "done", {"status": "cancelled", "chains": [], "seconds": seconds})
-        else:
-            self._abort(request, Cancelled("the request was cancelled"))
+            if request.run is not None:
+                request.run.cancel()
+            elif isinstance(request.job, Sample):
+                seconds = {"compile": 0.0, "sample": 0.0}
+                self._close(request, "done", {"status": "cancelled", "chains": [], "seconds": seconds})
+            else:
+                self._abort(request, Cancelled("the request was cancelled"))
 
     # ---- last answers
 
     def _abort(self, request: Request, error: Exception) -> None:
         """Ends a request with an error: after the last draws where it is running."""
         with self._changed:
-            run = request.run
-        if run is not None:
-            run.fail(error)
-        else:
-            self._close(request, "error", self._error_body(error))
+            if request.run is not None:
+                request.run.fail(error)
+            else:
+                self._close(request, "error", self._error_body(error))
 
     def _finish(self, request: Request, result: dict[str, Any] | Exception) -> None:
         if isinstance(result, Exception):
@@ -275,9 +274,11 @@ class Requests:
         return {"code": "internal", "message": f"{type(error).__name__} {_place(error)}: {error}"}
 
     def _pong(self) -> dict[str, Any]:
+        with self._changed:  # a request whose last answer is sent counts no more
+            requests = len(self._open)
         return {
             "resident": _resident_bytes(),
-            "requests": len(self._open),
+            "requests": requests,
             "blobs": self._store.usage(),
             "compilations": nutkin.compile.compilations(),
             "seconds": time.monotonic() - STARTED,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import queue
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -22,6 +24,7 @@ from nutkin_port.frames import FrameReader, FrameTooLong
 DEADLINE = 30.0
 LIMIT = 1 << 30
 ROOT = Path(__file__).parents[2]
+CACHE = tempfile.TemporaryDirectory(prefix="nutkin-cache-")  # one for all programs of a test session
 
 
 class Message(NamedTuple):
@@ -33,16 +36,25 @@ class Message(NamedTuple):
 class PortClient:
     """Starts the program (`python -m nutkin_port`, or another module) and speaks frames with it."""
 
-    def __init__(self, *arguments: str, module: str = "nutkin_port", stdio: bool = False) -> None:
-        there_in, self._input = os.pipe()
-        self._output, there_out = os.pipe()
+    def __init__(
+        self,
+        *arguments: str,
+        module: str = "nutkin_port",
+        stdio: bool = False,
+        parent: bool = False,
+        python_path: str = "",
+    ) -> None:
+        """`parent`: a shell stays between this process and the program. `python_path` precedes all other folders."""
+        there_in, self._input = _pipe()
+        self._output, there_out = _pipe()
         wire = (0, 1, "--stdio") if stdio else (3, 4, "")
-        command = f'exec "$0" -m {module} {wire[2]} "$@" {wire[0]}<&{there_in} {wire[1]}>&{there_out}'
-        path = [str(ROOT / "python"), str(ROOT / "bridge"), str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")]
+        command = f'"$0" -m {module} {wire[2]} "$@" {wire[0]}<&{there_in} {wire[1]}>&{there_out}'
+        closed = f"{there_in}<&- {there_out}>&-"
+        command = f"{command} {closed} & exec {closed}; wait" if parent else f"exec {command} {closed}"
         self.process = subprocess.Popen(
             ["bash", "-c", command, sys.executable, *arguments],
             pass_fds=(there_in, there_out),
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(path), "JAX_PLATFORMS": "cpu"},
+            env=environment(python_path),
             stdin=subprocess.DEVNULL,
         )
         os.close(there_in)
@@ -80,9 +92,9 @@ class PortClient:
 
     def put(self, id: int, encoded: bytes, *, encoding: str = "tensor", chunk: int = 1 << 20) -> None:
         """Uploads one blob for a request."""
+        blob = {"blob": address(encoded), "encoding": encoding, "size": len(encoded)}
         for offset in range(0, len(encoded), chunk):
-            body = {"blob": address(encoded), "encoding": encoding, "size": len(encoded), "offset": offset}
-            self.send("put", id, {**body, "bytes": encoded[offset : offset + chunk]})
+            self.send("put", id, {**blob, "offset": offset, "bytes": encoded[offset : offset + chunk]})
 
     def receive(self, timeout: float = DEADLINE) -> Message | None:
         """The next message; None at the end of the output. queue.Empty after the timeout."""
@@ -121,8 +133,28 @@ class PortClient:
     def signal(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
 
+    @property
+    def descriptors(self) -> tuple[int, int]:
+        return self._input, self._output
+
     def exit_status(self, timeout: float = DEADLINE) -> int:
         return self.process.wait(timeout)
+
+
+def environment(*python_path: str) -> dict[str, str]:
+    """That of this process, with the packages of this repository."""
+    folders = [*python_path, *(str(ROOT / name) for name in ("python", "bridge", "tests"))]
+    path = os.pathsep.join(filter(None, [*folders, os.environ.get("PYTHONPATH")]))
+    return {**os.environ, "PYTHONPATH": path, "JAX_PLATFORMS": "cpu", "NUTKIN_CACHE_DIR": CACHE.name}
+
+
+def _pipe() -> tuple[int, int]:
+    """A pipe whose ends are none of the numbers that the program is given its wire under."""
+    ends = os.pipe()
+    moved = tuple(fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 20) for end in ends)
+    for end in ends:
+        os.close(end)
+    return moved
 
 
 def address(encoded: bytes) -> bytes:

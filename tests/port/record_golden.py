@@ -1,4 +1,7 @@
-"""Writes bridge/golden: recorded frames and their meaning. Run it after a change of the protocol: `python record_golden.py`."""
+"""Writes bridge/golden: recorded frames and their meaning.
+
+Run it after a change of the protocol: `PYTHONPATH=python:bridge:tests python -m port.record_golden`.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +48,7 @@ def _client() -> dict[str, Recorded]:
         "seed": 2**64 - 1,
         "target_accept": 0.9,
         "max_tree_depth": 8,
-        "init": {"radius": 1.0, "values": {"mu": np.float64(4.0).reshape(()), "theta": np.zeros(8)}},
+        "init": {"radius": 1.0, "values": {"mu": np.array(4.0), "theta": np.zeros(8)}},
         "mass_matrix": "diagonal",
         "thin": 2,
         "keep_warmup": True,
@@ -60,7 +63,11 @@ def _client() -> dict[str, Recorded]:
         "client_sample": ("sample", 3, {**body, "options": all_options}),
         "client_sample_nil": ("sample", 4, {**body, "options": {"variables": None}}),
         "client_log_density_position": ("log_density", 5, {**body, "position": np.arange(10.0)}),
-        "client_log_density_values": ("log_density", 6, {**body, "options": {}, "values": {"mu": np.float32([1])[0:1]}}),
+        "client_log_density_values": (
+            "log_density",
+            6,
+            {**body, "options": {}, "values": {"mu": np.array(1, np.float32)}},
+        ),
         "client_put": ("put", 3, {**upload, "bytes": SCHOOLS_Y}),
         "client_ack": ("ack", 3, {"chunks": 2}),
         "client_cancel": ("cancel", 3, {}),
@@ -70,8 +77,10 @@ def _client() -> dict[str, Recorded]:
 
 
 def _port() -> dict[str, Recorded]:
-    versions = {name: "1.2.3" for name in ("nutkin", "python", "jax", "jaxlib", "numpyro", "numpy")}
-    limits = {name: getattr(Limits, name) for name in ("frame", "chunk", "store", "tensor", "rank", "nodes", "requests")}
+    versions = dict.fromkeys(("nutkin", "python", "jax", "jaxlib", "numpyro", "numpy"), "1.2.3")
+    limits = {
+        name: getattr(Limits, name) for name in ("frame", "chunk", "store", "tensor", "rank", "nodes", "requests")
+    }
     stats = {name: np.array([-1.5, np.nan]) for name in STATISTICS}
     stats |= {"diverging": np.array([0, 1], np.uint8)}
     stats |= {name: np.array([3, 10], np.int32) for name in ("tree_depth", "n_steps")}
@@ -139,8 +148,16 @@ def _port() -> dict[str, Recorded]:
                 "stats": stats,
             },
         ),
-        "port_done": ("done", 3, {"status": "complete", "chains": [chain], "seconds": {"compile": 1.25, "sample": 0.5}}),
-        "port_done_cancelled": ("done", 3, {"status": "cancelled", "chains": [], "seconds": {"compile": 0.0, "sample": 0.0}}),
+        "port_done": (
+            "done",
+            3,
+            {"status": "complete", "chains": [chain], "seconds": {"compile": 1.25, "sample": 0.5}},
+        ),
+        "port_done_cancelled": (
+            "done",
+            3,
+            {"status": "cancelled", "chains": [], "seconds": {"compile": 0.0, "sample": 0.0}},
+        ),
         "port_value": (
             "value",
             5,
@@ -179,9 +196,17 @@ def _edges() -> dict[str, Recorded]:
         "edge_plain": ("plain", 1, {"nil": None, "true": True, "false": False, "map": {}, "list": [], "": ""}),
         "edge_integers": ("integers", 2**32, {"positive": INTEGERS, "negative": NEGATIVE}),
         "edge_floats": ("floats", 1, {"values": FLOATS}),
-        "edge_strings": ("strings", 1, {"lengths": ["é" * (size // 2) + "s" * (size % 2) for size in (31, 32, 255, 256)]}),
+        "edge_strings": (
+            "strings",
+            1,
+            {"lengths": ["é" * (size // 2) + "s" * (size % 2) for size in (31, 32, 255, 256)]},
+        ),
         "edge_bytes": ("bytes", 1, {"lengths": [bytes([255]) * size for size in (0, 255, 256)]}),
-        "edge_lists": ("lists", 1, {"lengths": [[0] * size for size in (15, 16, 256)], "nested": [[[[]]], {"a": [{}]}]}),
+        "edge_lists": (
+            "lists",
+            1,
+            {"lengths": [[0] * size for size in (15, 16, 256)], "nested": [[[[]]], {"a": [{}]}]},
+        ),
         "edge_maps": ("maps", 1, {str(size): {str(key): key for key in range(size)} for size in (15, 16, 256)}),
         "edge_long_string": ("long_string", 1, {"65536": "s" * 65536}),
         "edge_long_bytes": ("long_bytes", 1, {"65536": bytes(65536)}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 from collections.abc import Iterator
@@ -19,10 +20,8 @@ def pipe() -> Iterator[Pipe]:
     ends = os.pipe()
     yield ends
     for end in ends:
-        try:
+        with contextlib.suppress(OSError):  # closed by the test
             os.close(end)
-        except OSError:
-            pass  # closed by the test
 
 
 def framed(payload: bytes) -> bytes:

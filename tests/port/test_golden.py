@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from port import record_golden
 
 from nutkin.model.types import DTYPES
 from nutkin_port import codec, inspect, messages, tensors
 from nutkin_port.limits import Limits
+from port import record_golden
 
 FRAMES = sorted(record_golden.GOLDEN.glob("*.frame"))
 CLIENT_FRAMES = [path for path in FRAMES if path.stem.startswith("client_")]

@@ -13,6 +13,14 @@ defmodule Nutkin.Data do
   Encodes `values`, a map from slot name to value (names as strings), for `model`. Every slot must be there and no other.
 
   A value is a number, nested lists of numbers, a `Nutkin.Tensor` or an `Nx.Tensor`.
+
+      iex> model = Nutkin.Model.build(fn -> Nutkin.Model.Language.data(:y) end)
+      iex> {:ok, data} = Nutkin.Data.encode(model, %{"y" => [1, 2, 3]})
+      iex> {Map.keys(data.addresses), map_size(data.blobs)}
+      {["y"], 1}
+      iex> {:error, error} = Nutkin.Data.encode(model, %{"x" => 1})
+      iex> Exception.message(error)
+      "no value for the data slot y; expected values for y; give it as data: %{y: ...}"
   """
   @spec encode(Model.t(), %{String.t() => term()}) :: {:ok, t()} | {:error, InvalidData.t()}
   def encode(model, values) do

@@ -77,10 +77,7 @@ defmodule Nutkin.Diagnostics do
         median = split |> sorted() |> quantile_of(0.5)
         folded = map(split, fn x -> abs(x - median) end)
 
-        largest(
-          potential_scale_reduction(rank_normalise(split)),
-          potential_scale_reduction(rank_normalise(folded))
-        )
+        largest(scale_reduction(split), scale_reduction(folded))
     end)
   end
 
@@ -92,7 +89,7 @@ defmodule Nutkin.Diagnostics do
   """
   @spec ess_bulk(chains()) :: result()
   def ess_bulk(chains),
-    do: with_scaled(chains, 4, fn scaled -> scaled |> split() |> rank_normalise() |> ess() end)
+    do: with_scaled(chains, 4, fn scaled -> scaled |> split() |> normal_scores() |> ess() end)
 
   @doc """
   The effective sample size of the tails: the smaller one of those of the 5 % and the 95 % quantile.
@@ -251,20 +248,21 @@ defmodule Nutkin.Diagnostics do
     Enum.map(chains, &Enum.take(&1, half)) ++ Enum.map(chains, &Enum.drop(&1, draws - half))
   end
 
-  # Average ranks over all chains, through Blom's offsets to normal scores.
-  defp rank_normalise(chains) do
+  # Chains of normal scores: average ranks over all chains, with Blom's offsets.
+  defp normal_scores(chains) do
     draws = chains |> hd() |> length()
-    flat = Enum.concat(chains)
-    size = length(flat)
 
-    flat
+    chains
+    |> Enum.concat()
     |> Enum.with_index()
-    |> Enum.sort()
-    |> score_ties(1, size, [])
+    |> score()
     |> List.keysort(0)
     |> Enum.map(&elem(&1, 1))
     |> Enum.chunk_every(draws)
   end
+
+  # From pairs of value and label to pairs of label and score, in any order.
+  defp score(labelled), do: labelled |> List.keysort(0) |> score_ties(1, length(labelled), [])
 
   defp score_ties([], _rank, _size, scored), do: scored
 
@@ -276,13 +274,16 @@ defmodule Nutkin.Diagnostics do
     score_ties(rest, rank + count, size, Enum.reduce(ties, scored, &[{&1, score} | &2]))
   end
 
-  defp take_ties([{value, index} | rest], tied, indices) when value == tied,
-    do: take_ties(rest, tied, [index | indices])
+  defp take_ties([{value, label} | rest], tied, labels) when value == tied,
+    do: take_ties(rest, tied, [label | labels])
 
-  defp take_ties(rest, _tied, indices), do: {indices, rest}
+  defp take_ties(rest, _tied, labels), do: {labels, rest}
 
-  defp potential_scale_reduction(chains) do
+  # The R-hat of the normal scores. The order of a chain does not matter here, so the number of the chain is its label.
+  defp scale_reduction(chains) do
     draws = chains |> hd() |> length()
+    labelled = for {chain, number} <- Enum.with_index(chains), x <- chain, do: {x, number}
+    chains = labelled |> score() |> Enum.group_by(&elem(&1, 0), &elem(&1, 1)) |> Map.values()
     within = chains |> Enum.map(&variance_of/1) |> mean_of()
     between = chains |> Enum.map(&mean_of/1) |> variance_of()
 

@@ -9,7 +9,7 @@ defmodule Nutkin.Fit do
     * `:seconds` - `:compile` and `:sample` (warmup and draws together, wall time), nil where it is not known
     * `:options` - the options of the run, with their defaults
 
-  It prints as a table, of the first #{30} rows; `summary/2` has all. Names are atoms or strings.
+  It prints as a table, of the first 30 rows; `summary/2` has all. Names are atoms or strings.
 
   The draws are kept in the binaries in which they came, and joined when they are asked for.
   """

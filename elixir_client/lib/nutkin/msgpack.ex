@@ -219,7 +219,7 @@ defmodule Nutkin.Msgpack do
   defp value(<<0xDD, n::32, rest::binary>>, depth), do: array(n, rest, depth)
   defp value(<<0xDE, n::16, rest::binary>>, depth), do: map(n, rest, depth)
   defp value(<<0xDF, n::32, rest::binary>>, depth), do: map(n, rest, depth)
-  defp value(<<0xC1, _::binary>> = rest, _depth), do: invalid("the unused byte 0xC1", rest)
+  defp value(<<0xC1, _::binary>> = rest, _depth), do: invalid("0xC1, which has no meaning", rest)
   defp value(rest, _depth), do: invalid("a value is cut off", rest)
 
   defp bytes(n, what, rest) do

@@ -55,7 +55,7 @@ defmodule Nutkin.Summary do
     shown = if opts[:limit] == :infinity, do: scalars, else: Enum.take(scalars, opts[:limit])
 
     %__MODULE__{
-      rows: Enum.map(shown, &row/1),
+      rows: rows(shown),
       more: length(scalars) - length(shown),
       chains: fit.options.chains,
       draws: draws,
@@ -75,6 +75,11 @@ defmodule Nutkin.Summary do
 
   defp indices([]), do: [[]]
   defp indices([size | rest]), do: for(i <- 0..(size - 1)//1, tail <- indices(rest), do: [i | tail])
+
+  # On all cores: with many draws a row takes a while.
+  defp rows(scalars) do
+    for {:ok, row} <- Task.async_stream(scalars, &row/1, timeout: :infinity), do: row
+  end
 
   defp row({variable, tensor, index, place}) do
     chains = column(tensor, place)
@@ -118,15 +123,18 @@ defmodule Nutkin.Summary do
 
   defp headline(summary) do
     [
-      "#{summary.chains} chains x #{summary.draws} draws",
+      "#{count(summary.chains, "chain")} x #{count(summary.draws, "draw")}",
       summary.status && Atom.to_string(summary.status),
-      if(summary.divergences == 1, do: "1 divergence", else: "#{summary.divergences} divergences"),
+      count(summary.divergences, "divergence"),
       seconds(summary.seconds.sample, "sampling"),
       seconds(summary.seconds.compile, "compiling")
     ]
     |> Enum.filter(& &1)
     |> Enum.join(", ")
   end
+
+  defp count(1, what), do: "1 #{what}"
+  defp count(n, what), do: "#{n} #{what}s"
 
   defp seconds(nil, _what), do: nil
   defp seconds(seconds, what), do: "#{fixed(seconds / 1, 1)} s #{what}"

@@ -53,6 +53,7 @@ defmodule Nutkin.Worker do
     :heartbeat,
     :shutdown_timeout,
     :port,
+    :os_pid,
     :hello,
     :error,
     :timer,
@@ -112,9 +113,8 @@ defmodule Nutkin.Worker do
 
   @impl true
   def handle_call(:info, _from, state) do
-    os_pid = state.port && Program.os_pid(state.port)
     hello = Map.take(state.hello || %{}, [:protocol, :versions, :devices, :limits])
-    {:reply, Map.merge(hello, %{phase: state.phase, os_pid: os_pid, error: state.error}), state}
+    {:reply, Map.merge(hello, Map.take(state, [:phase, :os_pid, :error])), state}
   end
 
   @impl true
@@ -145,9 +145,9 @@ defmodule Nutkin.Worker do
     {:noreply, lost(state, ended(state, status))}
   end
 
-  # Without an exit status: a write failed because the program is gone or has closed its end.
+  # Without an exit status: a write failed because the program is gone, or because it closed its input and lives on.
   def handle_info({:EXIT, port, _reason}, %{port: port} = state) do
-    {:noreply, lost(state, ended(state, nil))}
+    {:noreply, give_up(state, ended(state, nil))}
   end
 
   # Of ports that were given up before, and of helper tasks.
@@ -189,23 +189,28 @@ defmodule Nutkin.Worker do
 
   def handle_info({:timeout, _old, _what}, state), do: {:noreply, state}
 
+  def handle_info(message, state) do
+    Logger.warning("an unexpected message: #{inspect(message, limit: 10)}", metadata(state, "nutkin"))
+    {:noreply, state}
+  end
+
   @impl true
   def terminate(_reason, %{port: nil}), do: :ok
 
   # The program ends by itself at the end of its input; asked first, it also says what is still to be said.
   def terminate(_reason, %{port: port} = state) do
     case Program.write(port, Protocol.frame("shutdown", 0, Protocol.body(%{}))) do
-      :ok -> await_end(port, System.monotonic_time(:millisecond) + state.shutdown_timeout)
-      _busy_or_closed -> Program.kill(port)
+      :ok -> await_end(state, System.monotonic_time(:millisecond) + state.shutdown_timeout)
+      _busy_or_closed -> Program.kill(port, state.os_pid)
     end
   end
 
-  defp await_end(port, deadline) do
+  defp await_end(%{port: port} = state, deadline) do
     receive do
       {^port, {:exit_status, _}} -> :ok
-      {^port, {:data, _}} -> await_end(port, deadline)
+      {^port, {:data, _}} -> await_end(state, deadline)
     after
-      max(deadline - System.monotonic_time(:millisecond), 0) -> Program.kill(port)
+      max(deadline - System.monotonic_time(:millisecond), 0) -> Program.kill(port, state.os_pid)
     end
   end
 
@@ -213,9 +218,9 @@ defmodule Nutkin.Worker do
 
   defp open(state) do
     case Program.open(state.program) do
-      {:ok, port} ->
+      {:ok, port, os_pid} ->
         timer = :erlang.start_timer(state.start_timeout, self(), :start)
-        %{state | phase: :starting, port: port, timer: timer, error: nil}
+        %{state | phase: :starting, port: port, os_pid: os_pid, timer: timer, error: nil}
 
       {:error, error} ->
         lost(%{state | phase: :starting}, error)
@@ -234,7 +239,7 @@ defmodule Nutkin.Worker do
 
   # What the program says cannot be trusted any more, or it says nothing.
   defp give_up(state, error) do
-    Program.kill(state.port)
+    Program.kill(state.port, state.os_pid)
     lost(state, error)
   end
 
@@ -246,7 +251,17 @@ defmodule Nutkin.Worker do
     at_once? = state.phase == :ready and state.failures < @failures_at_once
     pause = min(@first_pause * 2 ** min(state.failures, 10), @longest_pause)
     failures = state.failures + 1
-    state = %{state | port: nil, hello: nil, timer: nil, failures: failures, outbox: Outbox.new(), log: []}
+
+    state = %{
+      state
+      | port: nil,
+        os_pid: nil,
+        hello: nil,
+        timer: nil,
+        failures: failures,
+        outbox: Outbox.new(),
+        log: []
+    }
 
     if at_once?,
       do: open(state),

@@ -94,7 +94,9 @@ defmodule Nutkin.WorkerTest do
 
     test "by closing its input: there is no exit status, but an error at once" do
       worker = start_worker!(fault_options("closes_its_input"))
+      {:ok, %{os_pid: os_pid}} = Nutkin.info(worker)
       assert {:error, %WorkerExit{status: nil}} = Nutkin.ping(worker, 5_000)
+      eventually(fn -> not alive?(os_pid) end)
     end
 
     test "by a frame that wedges the port: the heartbeat finds out" do
@@ -127,7 +129,7 @@ defmodule Nutkin.WorkerTest do
 
   describe "a program that does not read" do
     setup do
-      %{worker: start_worker!(fault_options("never_reads", shutdown_timeout: 100))}
+      %{worker: start_worker!(fault_options("never_reads"))}
     end
 
     test "does not block the worker", %{worker: worker} do
@@ -147,7 +149,7 @@ defmodule Nutkin.WorkerTest do
 
   describe "the end of a worker" do
     test "kills a program that ignores everything" do
-      worker = start_worker!(fault_options("ignores_the_end", shutdown_timeout: 100))
+      worker = start_worker!(fault_options("ignores_the_end"))
       eventually(fn -> match?({:ok, %{phase: :ready}}, Nutkin.info(worker)) end)
       {:ok, %{os_pid: os_pid}} = Nutkin.info(worker)
       assert alive?(os_pid)
@@ -156,7 +158,7 @@ defmodule Nutkin.WorkerTest do
     end
 
     test "is an error for whoever waits" do
-      worker = start_worker!(fault_options("never_ready", shutdown_timeout: 100))
+      worker = start_worker!(fault_options("never_ready"))
       {:ok, ref} = Client.submit(worker, Request.new(:ping, %{}))
       :ok = stop_supervised(worker)
       assert {:error, %WorkerExit{} = error} = Client.next(worker, ref, Client.deadline(1_000))
@@ -166,7 +168,7 @@ defmodule Nutkin.WorkerTest do
 
   describe "requests that wait for the program" do
     setup do
-      %{worker: start_worker!(fault_options("never_ready", start_timeout: 30_000, shutdown_timeout: 100))}
+      %{worker: start_worker!(fault_options("never_ready", start_timeout: 30_000))}
     end
 
     test "can be cancelled", %{worker: worker} do
@@ -207,10 +209,22 @@ defmodule Nutkin.WorkerTest do
     assert_raise ArgumentError, ~r/unknown keys \[:pyton\]/, fn -> Nutkin.start_link(pyton: "x") end
   end
 
+  test "a stray message does no harm" do
+    worker = start_worker!(fault_options("asks_for_unknown"))
+
+    log =
+      capture_log(fn ->
+        send(worker, :hello?)
+        assert {:ok, _} = Nutkin.ping(worker)
+      end)
+
+    assert log =~ "an unexpected message: :hello?"
+  end
+
   test "what the program logs goes to Logger, with its source" do
     log =
       capture_log([metadata: [:nutkin_source], format: "$level $metadata$message\n"], fn ->
-        worker = start_worker!(fault_options("never_ready", start_timeout: 300, shutdown_timeout: 100))
+        worker = start_worker!(fault_options("never_ready", start_timeout: 300))
         {:error, %WorkerExit{}} = Nutkin.ping(worker)
       end)
 

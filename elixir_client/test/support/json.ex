@@ -20,9 +20,15 @@ defmodule Nutkin.Test.JSON do
   defp value("null" <> rest), do: {nil, rest}
 
   defp value(text) do
-    [number] = Regex.run(~r/\A-?\d+(\.\d+)?([eE][+-]?\d+)?/, text, capture: :first)
-    {number(number), binary_part(text, byte_size(number), byte_size(text) - byte_size(number))}
+    size = number_size(text, 0)
+    <<number::binary-size(size), rest::binary>> = text
+    {number(number), rest}
   end
+
+  defp number_size(<<char, rest::binary>>, size) when char in ~c"+-.0123456789eE",
+    do: number_size(rest, size + 1)
+
+  defp number_size(_rest, size), do: size
 
   defp number(text) do
     case Integer.parse(text) do
@@ -73,7 +79,7 @@ defmodule Nutkin.Test.JSON do
 
   defp string(<<char::utf8, rest::binary>>, done), do: string(rest, [<<char::utf8>> | done])
 
-  defp skip(<<space, rest::binary>>) when space in ' \n\r\t', do: skip(rest)
+  defp skip(<<space, rest::binary>>) when space in ~c" \n\r\t", do: skip(rest)
   defp skip(text), do: text
 
   defp meaning(%{"$hex" => hex}, bytes), do: bytes.(Base.decode16!(hex, case: :lower))

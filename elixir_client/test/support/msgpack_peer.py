@@ -1,7 +1,7 @@
 """The other side of the codec's tests: Python's msgpack.
 
-    msgpack_peer.py read FRAMES JSON     decodes each frame, writes what it holds, a line each, and that it packs the same
-    msgpack_peer.py write SEED COUNT FRAMES JSON     makes terms, writes them both ways
+    msgpack_peer.py read FRAMES JSON                what each frame holds, and whether it packs to the same bytes
+    msgpack_peer.py write SEED COUNT FRAMES JSON    makes terms, writes them both ways
 
 A frame has a 4-byte big-endian length before it. JSON has {"$hex": ...} for bytes and {"$tensor": {type, shape, hex}}.
 """
@@ -102,7 +102,7 @@ def write(seed, count, frames, out):
     rng = random.Random(seed)
     with open(frames, "wb") as stream, open(out, "w") as lines:
         for i in range(count):
-            term = make_long(rng) if i % 50 == 49 else make(rng, 0)
+            term = make_long(rng) if i % 50 == 0 else make(rng, 0)
             frame = msgpack.packb(term)
             stream.write(len(frame).to_bytes(4, "big") + frame)
             lines.write(json.dumps(to_json(term)) + "\n")

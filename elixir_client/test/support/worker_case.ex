@@ -30,7 +30,11 @@ defmodule Nutkin.WorkerCase do
   @doc "The options of a worker that runs a faulty program."
   def fault_options(fault, opts \\ []) do
     Keyword.merge(
-      [python: System.fetch_env!("NUTKIN_PYTHON"), python_path: [Path.join(@faults, fault), @faults]],
+      [
+        python: System.fetch_env!("NUTKIN_PYTHON"),
+        python_path: [Path.join(@faults, fault), @faults],
+        shutdown_timeout: 100
+      ],
       opts
     )
   end

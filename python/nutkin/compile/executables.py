@@ -7,6 +7,7 @@ persistent cache, which adds the versions and the device to the key.
 
 from __future__ import annotations
 
+import ctypes
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
@@ -16,7 +17,7 @@ import jax
 
 from nutkin.errors import CompileFailed
 
-CAPACITY = 128
+CAPACITY = 64  # a program holds 5 to 10 MB
 
 _COMPILATION_EVENT = "/jax/core/compile/backend_compile_duration"
 _count = 0
@@ -34,6 +35,12 @@ jax.monitoring.register_event_duration_secs_listener(_count_compilation)
 def compilations() -> int:
     """How often this process asked XLA for an executable, whether it compiled it or read it from the disk cache."""
     return _count
+
+
+def _return_free_memory() -> None:
+    """XLA frees some 60 MB after a compilation that glibc would keep."""
+    if (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)) is not None:
+        trim(0)
 
 
 class Executables:
@@ -65,6 +72,7 @@ class Executables:
                 compiled = jax.jit(function, **jit_options).lower(*arguments).compile()
             except jax.errors.JaxRuntimeError as error:
                 raise CompileFailed(f"XLA refused the program: {str(error).splitlines()[0]}") from error
+            _return_free_memory()
             with self._lock:
                 self._entries[key] = compiled
                 self._building.pop(key, None)

@@ -17,7 +17,7 @@ from nutkin.errors import InvalidOption
 from nutkin.model.ir import references
 from nutkin.model.operations import close_matches
 from nutkin.model.plan import cast
-from nutkin.model.program import Input, Number, Observation, Operation, Output, Program, Term, Variable
+from nutkin.model.program import Application, Input, Number, Observation, Output, Program, Term, Variable
 from nutkin.model.types import DTYPES, show_shape
 from nutkin.model.values import check_values
 
@@ -92,19 +92,18 @@ class Density:
 
     def log_density(self, position: Array, inputs: Inputs) -> Array:
         """The log density at a position, log-Jacobians included: a scalar of the program's precision."""
-        terms = self.terms(position, inputs).values()
-        return sum(terms, start=jnp.zeros((), self._dtype)) if terms else jnp.zeros((), self._dtype)
+        return sum(self.terms(position, inputs).values(), start=jnp.zeros((), self._dtype))
 
     def terms(self, position: Array, inputs: Inputs) -> dict[str, Array]:
         """What every rv, observe and factor node adds to the log density, by name."""
+        coordinates = self._coordinates(position)
         values: dict[int, Array] = {}
         terms: dict[str, Array] = {}
         for index in self._density_nodes:
             step = self.program.steps[index]
             if isinstance(step, Variable):
-                coordinates = self._coordinates(index, position)
-                values[index] = self._constrain(step, coordinates, values)
-                terms[step.name] = self._variable_term(step, coordinates, values[index], values)
+                values[index] = self._constrain(step, coordinates[index], values)
+                terms[step.name] = self._variable_term(step, coordinates[index], values[index], values)
             elif isinstance(step, Observation):
                 terms[step.name] = self._observation_term(step, values)
             elif isinstance(step, Term):
@@ -115,12 +114,13 @@ class Density:
 
     def outputs(self, position: Array, inputs: Inputs) -> dict[str, Array]:
         """The constrained parameters and the deterministic values at a position, by name."""
+        coordinates = self._coordinates(position)
         values: dict[int, Array] = {}
         outputs: dict[str, Array] = {}
         for index in self._output_nodes:
             step = self.program.steps[index]
             if isinstance(step, Variable):
-                values[index] = outputs[step.name] = self._constrain(step, self._coordinates(index, position), values)
+                values[index] = outputs[step.name] = self._constrain(step, coordinates[index], values)
             elif isinstance(step, Output):
                 outputs[step.name] = jnp.asarray(values[step.value])
             else:
@@ -187,9 +187,12 @@ class Density:
                 pending.extend(references(self.program.model.nodes[index]).values())
         return tuple(sorted(needed.union(plus)))
 
-    def _coordinates(self, index: int, position: Array) -> Array:
-        shape, offset = self._variables[index].unconstrained_shape, self._offsets[index]
-        return lax.slice(position, [offset], [offset + math.prod(shape)]).reshape(shape)
+    def _coordinates(self, position: Array) -> dict[int, Array]:
+        """The coordinates of every parameter, by node index."""
+        shapes = {index: variable.unconstrained_shape for index, variable in self._variables.items()}
+        # The gradient of one split is one concatenation; that of many slices is a sum of as many padded vectors.
+        pieces = lax.split(position, [math.prod(shape) for shape in shapes.values()]) if shapes else []
+        return {index: piece.reshape(shape) for (index, shape), piece in zip(shapes.items(), pieces, strict=True)}
 
     def _evaluate(self, index: int, values: Mapping[int, Array], inputs: Inputs) -> Array:
         match self.program.steps[index]:
@@ -197,7 +200,7 @@ class Density:
                 return inputs[index]
             case Number(spec):
                 return np.asarray(spec.literal, DTYPES[spec.type])
-            case Operation(plan, args):
+            case Application(plan, args):
                 operands = (self._operand(arg, name, values) for arg, name in zip(args, plan.casts, strict=True))
                 return plan.run(*operands)
             case step:

@@ -13,9 +13,9 @@ import numpyro.distributions as dist
 from jax import Array
 
 from nutkin.errors import InvalidModel
-from nutkin.model.counts import BernoulliLogit, BinomialLogit, NegBinomial, PoissonLog
 from nutkin.model.operations import close_matches
 from nutkin.model.plan import broadcast_shapes, broadcasts_to
+from nutkin.model.replacements import BernoulliLogit, BinomialLogit, NegBinomial, PoissonLog, RandomWalk
 from nutkin.model.supports import (
     BINARY,
     COUNT,
@@ -42,7 +42,10 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Family:
-    """A distribution of the model language. `build` takes the parameters in the table's order."""
+    """A distribution of the model language.
+
+    `build` takes the parameters in the table's order, and NumPyro's `validate_args`.
+    """
 
     parameters: Mapping[str, Parameter]
     build: Callable[..., dist.Distribution]
@@ -61,13 +64,29 @@ class Family:
 
         Outside the support it is unspecified: the caller knows whether that can happen.
         """
-        return self.build(*parameters).log_prob(value).astype(value.dtype)
+        return self.build(*parameters, validate_args=False).log_prob(value).astype(value.dtype)
 
     def standard_parameters(self, parameters: tuple[Array, ...]) -> tuple[Array, ...]:
         """The parameters of the standardised variable z in x = mu + sigma z."""
         standard = {"mu": jnp.zeros_like, "sigma": jnp.ones_like}
         named = zip(self.parameters, parameters, strict=True)
         return tuple(standard[name](value) if name in standard else value for name, value in named)
+
+
+def _weibull(alpha: Array, sigma: Array, **options: bool) -> dist.Distribution:
+    return dist.Weibull(sigma, alpha, **options)
+
+
+def _binomial(n: Array, p: Array, **options: bool) -> dist.Distribution:
+    return dist.BinomialProbs(p, n, **options)
+
+
+def _mv_normal(mu: Array, cov: Array, **options: bool) -> dist.Distribution:
+    return dist.MultivariateNormal(mu, covariance_matrix=cov, **options)
+
+
+def _mv_normal_cholesky(mu: Array, chol: Array, **options: bool) -> dist.Distribution:
+    return dist.MultivariateNormal(mu, scale_tril=chol, **options)
 
 
 _ANY = Parameter()
@@ -92,12 +111,10 @@ DISTRIBUTIONS: dict[str, Family] = {
     "uniform": Family({"lower": _ANY, "upper": _ANY}, dist.Uniform, INTERVAL, "interval"),
     "laplace": Family(_LOCATION_SCALE, dist.Laplace, REAL, location_scale=True),
     "logistic": Family(_LOCATION_SCALE, dist.Logistic, REAL, location_scale=True),
-    "weibull": Family(
-        {"alpha": _POSITIVE, "sigma": _POSITIVE}, lambda alpha, sigma: dist.Weibull(sigma, alpha), POSITIVE, "log"
-    ),
+    "weibull": Family({"alpha": _POSITIVE, "sigma": _POSITIVE}, _weibull, POSITIVE, "log"),
     "bernoulli": Family({"p": _PROBABILITY}, dist.BernoulliProbs, BINARY, None),
     "bernoulli_logit": Family({"logits": _ANY}, BernoulliLogit, BINARY, None),
-    "binomial": Family({"n": _COUNT, "p": _PROBABILITY}, lambda n, p: dist.BinomialProbs(p, n), COUNT_TO_N, None),
+    "binomial": Family({"n": _COUNT, "p": _PROBABILITY}, _binomial, COUNT_TO_N, None),
     "binomial_logit": Family({"n": _COUNT, "logits": _ANY}, BinomialLogit, COUNT_TO_N, None),
     "poisson": Family({"mu": Parameter(NONNEGATIVE)}, dist.Poisson, COUNT, None),
     "poisson_log": Family({"eta": _ANY}, PoissonLog, COUNT, None),
@@ -105,18 +122,17 @@ DISTRIBUTIONS: dict[str, Family] = {
     "dirichlet": Family({"alpha": Parameter(POSITIVE, 1)}, dist.Dirichlet, SIMPLEX, "stick_breaking", 1),
     "mv_normal": Family(
         {"mu": _VECTOR, "cov": _MATRIX},
-        lambda mu, cov: dist.MultivariateNormal(mu, covariance_matrix=cov),
+        _mv_normal,
         REAL,
         event_rank=1,
     ),
     "mv_normal_cholesky": Family(
         {"mu": _VECTOR, "chol": _MATRIX},
-        lambda mu, chol: dist.MultivariateNormal(mu, scale_tril=chol),
+        _mv_normal_cholesky,
         REAL,
         event_rank=1,
     ),
-    # NumPyro's random walk reads the number of steps from the value.
-    "gaussian_random_walk": Family({"sigma": _POSITIVE}, dist.GaussianRandomWalk, REAL, event_rank=1),
+    "gaussian_random_walk": Family({"sigma": _POSITIVE}, RandomWalk, REAL, event_rank=1),
 }
 
 

@@ -102,10 +102,14 @@ def _pow(operands: Operands) -> Plan:
     if is_float(merged) and exponent is not None and exponent == int(exponent) and abs(exponent) < 64:
         # A product: it is cheaper than exp(y log x), and so is its gradient.
         return Plan(shape, merged, (merged, merged), lambda x, _: lax.integer_pow(x, int(exponent)))
+    if is_integer(merged):
+        # In 64 bits, whose low bits are the result: jnp.power knows no types of less than a byte.
+        return Plan(shape, merged, ("s64", "s64"), lambda x, y: cast(jnp.power(x, y), merged))
     return Plan(shape, merged, (merged, merged), jnp.power)
 
 
-def _select(operands: Operands) -> Plan:
+def select(operands: Operands) -> Plan:
+    """The second operand where the predicate is not 0, the third elsewhere."""
     predicate, *branches = operands.specs
     merged = Operands(tuple(branches), {}, operands.precision).merged()
     shape = predicate.shape or broadcast_shapes(operands.shapes[1:])
@@ -123,7 +127,8 @@ def _select(operands: Operands) -> Plan:
     return Plan(shape, merged, (predicate.type, merged, merged), run)
 
 
-def _clip(operands: Operands) -> Plan:
+def clip(operands: Operands) -> Plan:
+    """Limit x to the range from a minimum to a maximum; above all, to the maximum."""
     for name, bound in zip(("minimum", "maximum"), operands.specs[1:], strict=True):
         if bound.shape != ():
             raise InvalidModel(
@@ -141,7 +146,8 @@ def _clip(operands: Operands) -> Plan:
     )
 
 
-def _as_type(operands: Operands) -> Plan:
+def as_type(operands: Operands) -> Plan:
+    """Convert, to floats no wider than the precision."""
     wanted = operands.options["type"]
     if is_float(wanted) and bits(wanted) > bits(operands.precision):
         wanted = operands.precision
@@ -208,7 +214,3 @@ UNARY: dict[str, Planner] = {
     "is_nan": _float_test(jnp.isnan),
     "is_infinity": _float_test(jnp.isinf),
 }
-
-SELECT: Planner = _select
-CLIP: Planner = _clip
-AS_TYPE: Planner = _as_type

@@ -14,7 +14,7 @@ from nutkin.model.distributions import DISTRIBUTIONS, Family, find_family, obser
 from nutkin.model.ir import Call, Constant, Data, Deterministic, Factor, Model, Node, Observe, RandomVariable, label
 from nutkin.model.operations import close_matches, plan_call
 from nutkin.model.plan import Plan, broadcasts_to
-from nutkin.model.supports import Support
+from nutkin.model.supports import INTERVAL, Support
 from nutkin.model.transforms import TRANSFORMS, Transform
 from nutkin.model.types import DTYPES, Spec, kind, literal_spec, narrow, show_shape
 
@@ -37,7 +37,7 @@ class Number:
 
 
 @dataclass(frozen=True)
-class Operation:
+class Application:
     """The application of an operation to earlier nodes."""
 
     plan: Plan
@@ -104,7 +104,7 @@ class Output:
     spec: Spec
 
 
-Step = Input | Number | Operation | Variable | Observation | Term | Output
+Step = Input | Number | Application | Variable | Observation | Term | Output
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ class _Checker:
                 specs = tuple(self.steps[reference].spec for reference in node.args)
                 plan = plan_call(node.op, specs, node.opts, precision=self.precision)
                 _check_declared(node, plan.spec, InvalidModel, precision=self.precision)
-                return Operation(plan, node.args)
+                return Application(plan, node.args)
             case RandomVariable():
                 return self._variable(node, index)
             case Observe():
@@ -291,7 +291,16 @@ class _Checker:
         for name, reference in args.items():
             support = family.parameters[name].support
             self._check_values(f"the parameter {name}", node, index, reference, support, (), None)
+        self._check_bounds(args)
         return tuple(args.values()), {name: self.steps[reference].spec for name, reference in args.items()}
+
+    def _check_bounds(self, args: dict[str, int]) -> None:
+        """An interval between numbers must not be empty."""
+        limits = [self.steps[args[name]].spec.literal for name in INTERVAL.bounds if name in args]
+        if len(limits) == 2 and None not in limits and not limits[0] < limits[1]:
+            raise InvalidModel(
+                "the interval is empty", expected="lower below upper", found=f"lower {limits[0]}, upper {limits[1]}"
+            )
 
     def _check_values(
         self,

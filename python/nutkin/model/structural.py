@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import jax.numpy as jnp
 from jax import Array, lax
@@ -12,10 +11,11 @@ from nutkin.errors import InvalidModel
 from nutkin.model.plan import Operands, Plan, broadcast_shapes, resolve_axes, resolve_axis
 from nutkin.model.types import is_integer, show_shape
 
-Planner = Callable[[Operands], Plan]
+DOT_OPTIONS = ("contract_a", "batch_a", "contract_b", "batch_b")
 
 
-def _dot(operands: Operands) -> Plan:
+def dot(operands: Operands) -> Plan:
+    """Sum of products over the contracted axes; the result has the batch axes, then what is left of a, then of b."""
     a, b = operands.shapes
     merged = operands.merged()
     options = operands.options
@@ -64,7 +64,8 @@ def _paired_axes(
     return resolve_axes(axes[0], len(a), f"{name}_a"), resolve_axes(axes[1], len(b), f"{name}_b")
 
 
-def _take(operands: Operands) -> Plan:
+def take(operands: Operands) -> Plan:
+    """Elements of x along an axis; indices beyond its ends are moved to them."""
     x, indices = operands.specs
     if not is_integer(indices.type):
         raise InvalidModel(
@@ -80,32 +81,41 @@ def _take(operands: Operands) -> Plan:
     return Plan(shape, x.type, (x.type, indices.type), lambda x, i: jnp.take(x, i, axis=axis, mode="clip"))
 
 
-def _slice(operands: Operands) -> Plan:
+def slice(operands: Operands) -> Plan:
+    """A window of x, with strides. One that would go over the end is moved back."""
     spec = operands.first
-    rank = len(spec.shape)
     starts, lengths = operands.options["starts"], operands.options["lengths"]
-    strides = operands.options.get("strides", [1] * rank)
-    for name, sizes, least in (("starts", starts, 0), ("lengths", lengths, 1), ("strides", strides, 1)):
-        if len(sizes) != rank or any(size < least for size in sizes):
-            raise InvalidModel(
-                f"{name} of slice must have one number of at least {least} for every axis of {show_shape(spec.shape)}",
-                expected=f"{rank} numbers",
-                found=str(list(sizes)),
-            )
-    if any(length > size for length, size in zip(lengths, spec.shape, strict=True)):
+    strides = operands.options.get("strides", [1] * len(starts))
+    if not len(starts) == len(lengths) == len(strides) <= len(spec.shape):
         raise InvalidModel(
-            "slice is longer than the tensor",
-            expected=f"lengths of at most {show_shape(spec.shape)}",
-            found=str(list(lengths)),
+            f"slice needs starts, lengths and strides for the first axes of {show_shape(spec.shape)}",
+            expected=f"three lists of the same length, at most {len(spec.shape)}",
+            found=f"{list(starts)}, {list(lengths)} and {list(strides)}",
         )
-    # A slice that would go over the end is moved back, as in Nx.
-    starts = [min(start, size - length) for start, size, length in zip(starts, spec.shape, lengths, strict=True)]
-    limits = [start + length for start, length in zip(starts, lengths, strict=True)]
-    shape = tuple(math.ceil(length / stride) for length, stride in zip(lengths, strides, strict=True))
-    return Plan(shape, spec.type, (spec.type,), lambda x: lax.slice(x, starts, limits, strides))
+    bounds = [
+        _bounds(axis, spec.shape[axis], *entry) for axis, entry in enumerate(zip(starts, lengths, strides, strict=True))
+    ]
+    bounds += [(0, size, 1) for size in spec.shape[len(starts) :]]
+    firsts, limits, steps = ([bound[i] for bound in bounds] for i in range(3))
+    shape = tuple(math.ceil((limit - first) / step) for first, limit, step in bounds)
+    return Plan(shape, spec.type, (spec.type,), lambda x: lax.slice(x, firsts, limits, steps))
 
 
-def _reshape(operands: Operands) -> Plan:
+def _bounds(axis: int, size: int, start: int, length: int, stride: int) -> tuple[int, int, int]:
+    """-> (first, limit, stride): a start that counts from the end and a length that leaves some out, resolved."""
+    first = start + size if start < 0 else start
+    limit = first + length if length > 0 else size + length
+    if not 0 <= first < limit <= size or stride < 1:
+        raise InvalidModel(
+            f"slice is outside axis {axis}",
+            expected=f"some of its {size} entries, and a positive stride",
+            found=f"start {start}, length {length}, stride {stride}",
+        )
+    return first, limit, stride
+
+
+def reshape(operands: Operands) -> Plan:
+    """The same elements, row-major, in another shape."""
     spec = operands.first
     shape = tuple(operands.options["shape"])
     if math.prod(shape) != spec.size:
@@ -117,7 +127,8 @@ def _reshape(operands: Operands) -> Plan:
     return Plan(shape, spec.type, (spec.type,), lambda x: jnp.reshape(x, shape))
 
 
-def _broadcast(operands: Operands) -> Plan:
+def broadcast(operands: Operands) -> Plan:
+    """Repeat along new axes and along those of size 1."""
     spec = operands.first
     shape = tuple(operands.options["shape"])
     rank = len(spec.shape)
@@ -140,7 +151,8 @@ def _broadcast(operands: Operands) -> Plan:
     return Plan(shape, spec.type, (spec.type,), lambda x: lax.broadcast_in_dim(x, shape, axes))
 
 
-def _squeeze(operands: Operands) -> Plan:
+def squeeze(operands: Operands) -> Plan:
+    """Drop axes of size 1."""
     spec = operands.first
     axes = operands.axes("axes")
     axes = tuple(axis for axis, size in enumerate(spec.shape) if size == 1) if axes is None else axes
@@ -152,7 +164,8 @@ def _squeeze(operands: Operands) -> Plan:
     return Plan(shape, spec.type, (spec.type,), lambda x: lax.squeeze(x, axes))
 
 
-def _transpose(operands: Operands) -> Plan:
+def transpose(operands: Operands) -> Plan:
+    """Reorder the axes."""
     spec = operands.first
     axes = operands.axes("axes")
     axes = tuple(reversed(range(len(spec.shape)))) if axes is None else axes
@@ -163,7 +176,8 @@ def _transpose(operands: Operands) -> Plan:
     return Plan(tuple(spec.shape[axis] for axis in axes), spec.type, (spec.type,), lambda x: lax.transpose(x, axes))
 
 
-def _concatenate(operands: Operands) -> Plan:
+def concatenate(operands: Operands) -> Plan:
+    """Join along an axis that all have."""
     merged, shapes = operands.merged(), operands.shapes
     axis = resolve_axis(operands.options.get("axis", 0), len(shapes[0]), "axis")
     rests = {shape[:axis] + shape[axis + 1 :] if len(shape) > axis else None for shape in shapes}
@@ -178,7 +192,8 @@ def _concatenate(operands: Operands) -> Plan:
     return Plan(shape, merged, (merged,) * len(shapes), lambda *xs: lax.concatenate(xs, axis))
 
 
-def _stack(operands: Operands) -> Plan:
+def stack(operands: Operands) -> Plan:
+    """Join along a new axis."""
     merged, shapes = operands.merged(), operands.shapes
     if len(set(shapes)) > 1:
         raise InvalidModel(
@@ -189,15 +204,3 @@ def _stack(operands: Operands) -> Plan:
     axis = resolve_axis(operands.options.get("axis", 0), len(shapes[0]) + 1, "axis")
     shape = (*shapes[0][:axis], len(shapes), *shapes[0][axis:])
     return Plan(shape, merged, (merged,) * len(shapes), lambda *xs: jnp.stack(xs, axis=axis))
-
-
-DOT_OPTIONS = ("contract_a", "batch_a", "contract_b", "batch_b")
-DOT: Planner = _dot
-TAKE: Planner = _take
-SLICE: Planner = _slice
-RESHAPE: Planner = _reshape
-BROADCAST: Planner = _broadcast
-SQUEEZE: Planner = _squeeze
-TRANSPOSE: Planner = _transpose
-CONCATENATE: Planner = _concatenate
-STACK: Planner = _stack

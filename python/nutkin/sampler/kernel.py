@@ -109,7 +109,7 @@ def build_advance(
             )
             adapted = _when(
                 ~running | ((entries[i] & schedule.FLAGS) != 0),
-                lambda a: adapt(a, found, new.position, new.gradient, outcome.acceptance, entries[i], tuning),
+                lambda a: adapt(a, found, new.position, new.gradient, outcome.acceptance.astype(dtype), entries[i], tuning),
                 state.adapted,
             )
             numbers = (

@@ -55,7 +55,7 @@ class Outcome(NamedTuple):
     moved: jax.Array  # bool: the chosen state is not the initial one
     depth: jax.Array
     leaves: jax.Array  # leapfrog steps
-    acceptance: jax.Array  # mean over the leaves of min(1, exp(-energy error))
+    acceptance: jax.Array  # float64, mean over the leaves of min(1, exp(-energy error))
     diverging: jax.Array
     checkpoints: Checkpoints
 
@@ -120,8 +120,9 @@ def build_transition(
     def transition(point, normals, rng: Rng, step_size, inverse_mass, depth_cap, accept_any, checkpoints) -> Outcome:
         dtype = point.position.dtype
 
-        def kinetic(p):
-            return 0.5 * jnp.sum(inverse_mass * p * p)
+        def energy(logp, p):
+            # Energies and weights are float64 whatever the precision of the model: exp(500) is no float32.
+            return (0.5 * jnp.sum(inverse_mass * p * p)).astype(jnp.float64) - logp.astype(jnp.float64)
 
         def turns(p_first, p_last, total):
             """The generalised criterion on one segment of the trajectory."""
@@ -137,7 +138,7 @@ def build_transition(
             )
 
         momentum = (normals / jnp.sqrt(inverse_mass)).astype(dtype)
-        initial_energy = jnp.where(accept_any, jnp.inf, kinetic(momentum) - point.logp)
+        initial_energy = jnp.where(accept_any, jnp.inf, energy(point.logp, momentum))
 
         def grow_leaf(direction_step, stop):
             def leaf(s: _Leaves) -> _Leaves:
@@ -146,7 +147,7 @@ def build_transition(
                 q = s.end[0] + e * (inverse_mass * p_half)
                 logp, g = log_density_and_gradient(q)
                 p = p_half + 0.5 * e * g
-                log_weight = logp - kinetic(p) + initial_energy
+                log_weight = initial_energy - energy(logp, p)
                 log_weight = jnp.where(jnp.isnan(log_weight), -jnp.inf, log_weight)
                 diverging = log_weight < -MAX_ENERGY_ERROR
                 # Linear weights need one exp a leaf. They are relative to the start: the cap is met only far in a tail.

@@ -78,8 +78,8 @@ def test_dual_averaging_finds_the_target():
     s = adapt(state(SEARCH), acceptance=0.9)
     s = adapt(s, acceptance=0.1)
     for _ in range(2000):
-        s = adapt(s, acceptance=2 * ndtr(-float(s.step.size) ** 2), flags=schedule.TUNE_STEP)
-    s = adapt(s, acceptance=2 * ndtr(-float(s.step.size) ** 2), flags=schedule.TUNE_STEP | schedule.FIX_STEP)
+        s = adapt(s, acceptance=2 * ndtr(-(float(s.step.size) ** 2)), flags=schedule.TUNE_STEP)
+    s = adapt(s, acceptance=2 * ndtr(-(float(s.step.size) ** 2)), flags=schedule.TUNE_STEP | schedule.FIX_STEP)
     assert float(s.step.size) == pytest.approx(np.sqrt(-ndtri(0.4)), rel=0.02)
 
 
@@ -103,5 +103,7 @@ def test_sampling_leaves_everything_as_it_is():
     before = state()
     after = adapt(before, acceptance=0.1, position=(1.0, 2.0, 3.0))
     assert isinstance(after.step, Step)
-    for a, b in zip((*after.step, after.inverse_mass, after.mode), (*before.step, before.inverse_mass, before.mode), strict=True):
+    for a, b in zip(
+        (*after.step, after.inverse_mass, after.mode), (*before.step, before.inverse_mass, before.mode), strict=True
+    ):
         np.testing.assert_array_equal(a, b)

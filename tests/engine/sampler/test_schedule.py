@@ -10,7 +10,14 @@ def test_windows_of_a_thousand_iterations_are_stans():
 
 @pytest.mark.parametrize(
     ("iterations", "expected"),
-    [(0, (0, [])), (19, (19, [])), (20, (3, [18])), (150, (75, [100])), (151, (75, [101])), (300, (75, [100, 150, 250]))],
+    [
+        (0, (0, [])),
+        (19, (19, [])),
+        (20, (3, [18])),
+        (150, (75, [100])),
+        (151, (75, [101])),
+        (300, (75, [100, 150, 250])),
+    ],
 )
 def test_short_warmups(iterations, expected):
     assert schedule.window_ends(iterations) == expected

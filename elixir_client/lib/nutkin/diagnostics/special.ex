@@ -3,7 +3,8 @@ defmodule Nutkin.Diagnostics.Special do
   # The special functions that the diagnostics need and `:math` lacks.
 
   # Coefficients of the rational approximations of Wichura's AS 241 (PPND16), constant term first; about 16 digits.
-  @central {[
+  @central {:central,
+            [
               3.3871328727963666080e0,
               1.3314166789178437745e2,
               1.9715909503065514427e3,
@@ -23,7 +24,8 @@ defmodule Nutkin.Diagnostics.Special do
               2.8729085735721942674e4,
               5.2264952788528545610e3
             ]}
-  @middle {[
+  @middle {:middle,
+           [
              1.42343711074968357734e0,
              4.63033784615654529590e0,
              5.76949722146069140550e0,
@@ -43,7 +45,8 @@ defmodule Nutkin.Diagnostics.Special do
              5.47593808499534494600e-4,
              1.05075007164441684324e-9
            ]}
-  @far {[
+  @far {:far,
+        [
           6.65790464350110377720e0,
           5.46378491116411436990e0,
           1.78482653991729133580e0,
@@ -89,12 +92,25 @@ defmodule Nutkin.Diagnostics.Special do
     q = p - 0.5
 
     if abs(q) <= 0.425 do
-      q * ratio(@central, 0.180625 - q * q)
+      q * central(0.180625 - q * q)
     else
       r = :math.sqrt(-:math.log(if q < 0, do: p, else: 1.0 - p))
-      z = if r <= 5.0, do: ratio(@middle, r - 1.6), else: ratio(@far, r - 5.0)
+      z = if r <= 5.0, do: middle(r - 1.6), else: far(r - 5.0)
       if q < 0, do: -z, else: z
     end
+  end
+
+  # Written out as Horner's scheme, since this is called for every draw.
+  x = Macro.var(:x, __MODULE__)
+
+  horner = fn coefficients ->
+    coefficients
+    |> Enum.reverse()
+    |> Enum.reduce(fn c, sum -> quote(do: unquote(sum) * unquote(x) + unquote(c)) end)
+  end
+
+  for {name, numerator, denominator} <- [@central, @middle, @far] do
+    defp unquote(name)(unquote(x)), do: unquote(horner.(numerator)) / unquote(horner.(denominator))
   end
 
   @doc """
@@ -173,8 +189,4 @@ defmodule Nutkin.Diagnostics.Special do
 
     0.5 * :math.log(2.0 * :math.pi()) + (x + 0.5) * :math.log(t) - t + :math.log(series)
   end
-
-  defp ratio({numerator, denominator}, x), do: polynomial(numerator, x) / polynomial(denominator, x)
-
-  defp polynomial(coefficients, x), do: List.foldr(coefficients, 0.0, fn c, sum -> sum * x + c end)
 end

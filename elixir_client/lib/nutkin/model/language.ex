@@ -52,7 +52,7 @@ defmodule Nutkin.Model.Language do
   """
   defmacro left <~ right do
     case left do
-      {name, meta, context} when is_atom(name) and is_atom(context) ->
+      {name, meta, context} when is_atom(name) and is_atom(context) and name != :_ ->
         variable = {name, Keyword.put(meta, :generated, true), context}
 
         quote do

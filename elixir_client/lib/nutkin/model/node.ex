@@ -12,6 +12,8 @@ defmodule Nutkin.Model.Node do
     * `x[0..2]`, `x[1..-1]`, `x[..]` - a range of it, both ends included, also with a step, `x[0..-1//2]`
     * `x[[.., 1]]` - an index or a range for each axis
     * `x[index]` with an integer node - `take(x, index)`, for one entry or many
+
+  Sizes are not known while a model is written: an index outside its axis is an error of the model when it is compiled.
   """
 
   alias Nutkin.Error.InvalidModel
@@ -20,7 +22,7 @@ defmodule Nutkin.Model.Node do
   @enforce_keys [:model, :index]
   defstruct [:model, :index, :name]
 
-  @opaque t :: %__MODULE__{model: reference(), index: non_neg_integer(), name: String.t() | nil}
+  @type t :: %__MODULE__{model: reference(), index: non_neg_integer(), name: String.t() | nil}
 
   @behaviour Access
 

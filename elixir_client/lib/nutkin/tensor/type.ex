@@ -126,9 +126,11 @@ defmodule Nutkin.Tensor.Type do
   end
 
   defp encode_float(number, bits) when is_number(number) do
-    <<number::float-little-size(bits)>>
+    bytes = <<number::float-little-size(bits)>>
+    # Beyond the range of a short type the emulator writes an infinity, which is no pattern of a float.
+    if match?(<<_::float-little-size(bits)>>, bytes), do: bytes, else: :error
   rescue
-    # An integer or a double that is beyond the type's range.
+    # An integer that is beyond the range of a double.
     ArgumentError -> :error
   end
 

@@ -9,7 +9,9 @@ defmodule Nutkin.Worker.Program do
 
   @type t :: %__MODULE__{python: String.t() | nil, args: [String.t()], env: [{String.t(), String.t()}]}
 
-  @module "nutkin_port"
+  # -P: a file of the working directory must not take the place of a module.
+  @run ["-P", "-m", "nutkin_port"]
+  @try_import ["-P", "-c", "import nutkin_port"]
   @diagnosis_ms 10_000
 
   @doc "The program that the options of a worker describe."
@@ -17,7 +19,7 @@ defmodule Nutkin.Worker.Program do
   def new(opts) do
     %__MODULE__{
       python: opts[:python] || System.get_env("NUTKIN_PYTHON"),
-      args: ["-m", @module | opts[:args] || []],
+      args: @run ++ (opts[:args] || []),
       env: env(Map.new(opts[:env] || %{}), opts[:python_path] || [])
     }
   end
@@ -30,14 +32,15 @@ defmodule Nutkin.Worker.Program do
     env |> Map.put("PYTHONPATH", Enum.join(path, ":")) |> Enum.to_list()
   end
 
-  @doc "Starts the program. The calling process owns the port."
-  @spec open(t()) :: {:ok, port()} | {:error, WorkerExit.t()}
+  @doc "Starts the program, and gives its port, which the calling process owns, and its process id."
+  @spec open(t()) :: {:ok, port(), pos_integer() | nil} | {:error, WorkerExit.t()}
   def open(program) do
     with {:ok, executable} <- executable(program) do
       env = for {name, value} <- program.env, do: {String.to_charlist(name), String.to_charlist(value)}
 
       opts = [:binary, :exit_status, :nouse_stdio, :hide, packet: 4, args: program.args, env: env]
-      {:ok, Port.open({:spawn_executable, executable}, opts)}
+      port = Port.open({:spawn_executable, executable}, opts)
+      {:ok, port, os_pid(port)}
     end
   rescue
     error in ErlangError -> {:error, not_started(program, "cannot be started: #{inspect(error.original)}")}
@@ -75,7 +78,7 @@ defmodule Nutkin.Worker.Program do
 
   defp import_error(program) do
     with {:ok, executable} <- executable(program),
-         {:ok, {output, status}} when status != 0 <- run(executable, ["-c", "import #{@module}"], program.env) do
+         {:ok, {output, status}} when status != 0 <- run(executable, @try_import, program.env) do
       output |> String.split("\n", trim: true) |> Enum.take(-3)
     else
       _nothing_found -> []
@@ -87,29 +90,26 @@ defmodule Nutkin.Worker.Program do
     Task.yield(task, @diagnosis_ms) || Task.shutdown(task, :brutal_kill)
   end
 
-  @doc "The process id, or nil once the port is closed."
-  @spec os_pid(port()) :: pos_integer() | nil
-  def os_pid(port) do
+  defp os_pid(port) do
     case Port.info(port, :os_pid) do
       {:os_pid, pid} -> pid
       nil -> nil
     end
   end
 
-  @doc "Kills the program if it still runs, and closes the port."
-  @spec kill(port()) :: :ok
-  def kill(port) do
-    # An open port has not reported the end of its process, so the id is still its own.
-    if pid = os_pid(port), do: System.cmd("sh", ["-c", "kill -KILL #{pid}"], stderr_to_stdout: true)
+  @doc "Closes the port and kills the program, which may have ended already."
+  @spec kill(port(), pos_integer() | nil) :: :ok
+  def kill(port, os_pid) do
     close(port)
+    if os_pid, do: System.cmd("sh", ["-c", "kill -KILL #{os_pid}"], stderr_to_stdout: true)
+    :ok
   end
 
   defp close(port) do
     Port.close(port)
-    :ok
   rescue
     # It closed by itself in the meantime.
-    ArgumentError -> :ok
+    ArgumentError -> true
   end
 
   @doc """

@@ -206,8 +206,12 @@ defmodule Nutkin.Model.LanguageTest do
     end
 
     test "the left side of <~ is a variable" do
-      assert_raise ArgumentError, ~r/the left side of <~ is a variable.*not "mu"/, fn ->
-        Code.eval_string(~s[import Nutkin.Model; model do "mu" <~ normal(0, 1) end])
+      for left <- [~s("mu"), "_", "{a, b}", "mu.x"] do
+        assert_raise ArgumentError,
+                     "the left side of <~ is a variable, such as mu in mu <~ normal(0, 1), not #{left}",
+                     fn ->
+                       Code.eval_string("import Nutkin.Model; model do #{left} <~ normal(0, 1) end")
+                     end
       end
     end
 

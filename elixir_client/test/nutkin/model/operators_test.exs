@@ -82,6 +82,23 @@ defmodule Nutkin.Model.OperatorsTest do
     assert_received {:captured, 6, [2, 4], -3}
   end
 
+  @tag :nx
+  test "take Nx tensors, which become constants" do
+    y = apply(Nx, :tensor, [[1.0, 2.0], [type: :f64]])
+
+    built =
+      model do
+        mu <~ normal(0, 1)
+        factor(:f, sum(y * mu) + (y - 1)[0])
+        observe(:y, normal(mu, 1), y)
+      end
+
+    assert [%Nutkin.Blob{encoding: :nx}] = Map.values(built.blobs)
+
+    assert ["multiply", "sum", "subtract", "slice", "squeeze", "add"] ==
+             for(%{"op" => op} <- built.nodes, do: op)
+  end
+
   test "without a node among them, raise as Kernel's do" do
     assert_raise ArithmeticError, fn ->
       model do

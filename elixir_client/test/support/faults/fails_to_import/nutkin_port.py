@@ -1,3 +1,8 @@
 """Cannot be imported."""
 
+import os
+
+if __name__ == "__main__":  # spares the terminal of whoever runs the tests
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+
 raise ImportError("libxla is for another machine")

@@ -1,11 +1,13 @@
-"""Distributions of counts, where NumPyro's own lose precision.
+"""Distributions of which one method, the log density, replaces NumPyro's.
 
-By log odds or log rate they are exact also where the probability or the rate rounds to 0, 1 or infinity (NumPyro's
-gradient is wrong at log odds of exactly 0, a common start, and its Poisson needs the rate itself). Its negative binomial
-is good to 7 digits only, for the beta function in it.
+By log odds or log rate, counts are exact also where the probability or the rate rounds to 0, 1 or infinity. NumPyro's
+gradient is wrong at log odds of exactly 0, a common start; its Poisson needs the rate itself; its negative binomial is
+good to 7 digits only, for the beta function in it; its random walk computes in f64 whatever its arguments.
 """
 
 from __future__ import annotations
+
+import math
 
 import jax
 import jax.numpy as jnp
@@ -37,8 +39,8 @@ class BernoulliLogit(dist.BernoulliLogits):
 class BinomialLogit(dist.BinomialLogits):
     """Binomial of n trials and the log odds of each."""
 
-    def __init__(self, n: Array, logits: Array) -> None:
-        super().__init__(logits, n)
+    def __init__(self, n: Array, logits: Array, **options: bool) -> None:
+        super().__init__(logits, n, **options)
 
     def log_prob(self, value: Array) -> Array:
         n = self.total_count
@@ -49,9 +51,9 @@ class BinomialLogit(dist.BinomialLogits):
 class PoissonLog(dist.Poisson):
     """Poisson of the logarithm of its rate."""
 
-    def __init__(self, eta: Array) -> None:
+    def __init__(self, eta: Array, **options: bool) -> None:
         self.eta = eta
-        super().__init__(jnp.exp(eta))
+        super().__init__(jnp.exp(eta), **options)
 
     def log_prob(self, value: Array) -> Array:
         return value * self.eta - jnp.exp(self.eta) - gammaln(value + 1)
@@ -60,10 +62,21 @@ class PoissonLog(dist.Poisson):
 class NegBinomial(dist.GammaPoisson):
     """Negative binomial of mean mu and variance mu + mu^2 / alpha."""
 
-    def __init__(self, mu: Array, alpha: Array) -> None:
+    def __init__(self, mu: Array, alpha: Array, **options: bool) -> None:
         self.mu, self.alpha = mu, alpha
-        super().__init__(alpha, alpha / mu)
+        super().__init__(alpha, alpha / mu, **options)
 
     def log_prob(self, value: Array) -> Array:
         ways = gammaln(value + self.alpha) - gammaln(value + 1) - gammaln(self.alpha)
         return ways - self.alpha * jnp.log1p(self.mu / self.alpha) - value * jnp.log1p(self.alpha / self.mu)
+
+
+class RandomWalk(dist.GaussianRandomWalk):
+    """Gaussian random walk from 0. The number of steps is that of the value."""
+
+    def log_prob(self, value: Array) -> Array:
+        steps = value[..., 1:] - value[..., :-1]
+        squares = jnp.square(value[..., 0]) + jnp.sum(jnp.square(steps), axis=-1)
+        # Divided twice: the square of a small f32 scale is 0.
+        exponent = squares / self.scale / self.scale
+        return -0.5 * exponent - value.shape[-1] * (jnp.log(self.scale) + 0.5 * math.log(2 * math.pi))

@@ -1,0 +1,253 @@
+defmodule Nutkin.SamplingTest do
+  use Nutkin.WorkerCase, async: false
+
+  alias Nutkin.{Draws, Fit, Models, Progress, Summary, Tensor}
+  alias Nutkin.Error.Timeout
+
+  @moduletag :port
+  @moduletag :capture_log
+
+  # More than can be drawn in the time of a test.
+  @endless 10_000_000
+
+  setup_all do
+    name = Module.concat(__MODULE__, "Worker")
+    start_supervised!({Nutkin, port_options(name: name)})
+    {:ok, _} = Nutkin.compile(Models.eight_schools(), data: Models.eight_schools_data(), worker: name)
+    %{worker: name}
+  end
+
+  # Whatever a test starts, it leaves nothing open behind.
+  setup %{worker: worker} do
+    on_exit(fn -> eventually(fn -> open_requests(worker) == 0 end) end)
+  end
+
+  defp schools(worker, opts) do
+    [data: Models.eight_schools_data(), worker: worker] |> Keyword.merge(opts)
+  end
+
+  defp open_requests(worker) do
+    {:ok, %{requests: open}} = Nutkin.ping(worker)
+    open
+  end
+
+  test "the eight schools have their posterior", %{worker: worker} do
+    assert {:ok, fit} = Nutkin.sample(Models.eight_schools(), schools(worker, seed: 1, draws: 2000))
+    assert %Fit{status: :complete} = fit
+    assert Fit.names(fit) == ["mu", "tau", "theta"]
+    assert Fit.lengths(fit) == [2000, 2000, 2000, 2000]
+    assert Fit.tensor(fit, :theta).shape == {4, 2000, 8}
+    assert Fit.stats(fit, :n_steps).shape == {4, 2000}
+    rows = Map.new(Summary.new(fit).rows, &{&1.name, &1})
+
+    # The reference: 10000 draws of posteriordb's eight_schools_noncentered.
+    for {name, mean, sd} <- [{"mu", 4.411, 3.309}, {"theta[0]", 6.151, 5.616}, {"theta[7]", 4.884, 5.318}] do
+      row = rows[name]
+      assert row.r_hat < 1.01
+      assert row.ess_bulk > 400
+      assert abs(row.mean - mean) < 4 * (row.mcse_mean + sd / 100)
+      assert_in_delta row.sd, sd, 0.1 * sd
+    end
+
+    assert_in_delta rows["tau"].mean, 3.6, 0.3
+    assert inspect(fit) =~ "#Nutkin.Fit<4 chains x 2000 draws, complete"
+  end
+
+  test "the same seed gives the same draws, another one others", %{worker: worker} do
+    draws = fn seed ->
+      {:ok, fit} = Nutkin.sample(Models.eight_schools(), schools(worker, seed: seed, draws: 50, chains: 2))
+      Fit.tensor(fit, :theta)
+    end
+
+    assert draws.(7) == draws.(7)
+    assert draws.(7) != draws.(8)
+  end
+
+  test "new data of the same shapes compile nothing", %{worker: worker} do
+    model = Models.mean()
+    {:ok, first} = Nutkin.sample(model, data: [y: [1.0, 2.0, 3.0]], draws: 500, worker: worker)
+    {:ok, %{compilations: before}} = Nutkin.ping(worker)
+    {:ok, second} = Nutkin.sample(model, data: [y: [11.0, 12.0, 13.0]], draws: 500, worker: worker)
+    assert {:ok, %{compilations: ^before}} = Nutkin.ping(worker)
+    assert second.compiled.cached
+    mean = fn fit -> hd(Summary.new(fit).rows).mean end
+    # With the prior Normal(0, 10): 2 and 12 times 3 / 3.01.
+    assert_in_delta mean.(first), 1.99, 0.15
+    assert_in_delta mean.(second), 11.96, 0.15
+  end
+
+  test "options are kept: thinning, warmup draws, chosen variables, f32", %{worker: worker} do
+    options = [
+      draws: 40,
+      warmup: 60,
+      thin: 2,
+      keep_warmup: true,
+      variables: [:tau],
+      precision: :f32,
+      chains: 2
+    ]
+
+    assert {:ok, fit} = Nutkin.sample(Models.eight_schools(), schools(worker, options))
+    assert Fit.names(fit) == ["tau"]
+    assert %Tensor{shape: {2, 40}, type: {:f, 32}} = Fit.tensor(fit, :tau)
+    assert {2, 60} = Fit.tensor(fit, :tau, phase: :warmup).shape
+    assert_raise ArgumentError, ~r/nothing was drawn as mu/, fn -> Fit.tensor(fit, :mu) end
+  end
+
+  test "progress comes while it samples", %{worker: worker} do
+    me = self()
+
+    {:ok, _} =
+      Nutkin.sample(
+        Models.eight_schools(),
+        schools(worker, draws: 20_000, on_progress: &send(me, {:progress, &1}))
+      )
+
+    assert_received {:progress, %Progress{total: 21_000, chain: chain}} when chain in 0..3
+  end
+
+  test "a fit is compiled, and a point has its density and gradient", %{worker: worker} do
+    assert {:ok, compiled} = Nutkin.compile(Models.mean(), data: %{y: [1.0, 2.0]}, worker: worker)
+    assert %{dimension: 1, parameters: [%{name: "mu", shape: {}}], observed: ["obs"]} = compiled
+    opts = [data: %{y: [1.0, 2.0]}, worker: worker]
+    assert {:ok, at_position} = Nutkin.log_density(Models.mean(), [0.5], opts)
+    assert {:ok, ^at_position} = Nutkin.log_density(Models.mean(), %{mu: 0.5}, opts)
+
+    log_normal = fn x, mu, sigma ->
+      -0.5 * ((x - mu) / sigma) ** 2 - :math.log(sigma) - 0.5 * :math.log(2 * :math.pi())
+    end
+
+    expected = log_normal.(0.5, 0, 10) + log_normal.(1.0, 0.5, 1) + log_normal.(2.0, 0.5, 1)
+    assert_in_delta at_position.value, expected, 1.0e-12
+    assert [gradient] = Tensor.to_list(at_position.gradient)
+    assert_in_delta gradient, -0.5 / 100 + 0.5 + 1.5, 1.0e-12
+    assert Nutkin.log_density!(Models.mean(), [mu: 0.5], opts) == at_position
+  end
+
+  test "a cancelled run keeps its draws", %{worker: worker} do
+    {:ok, run} = Nutkin.start_run(Models.eight_schools(), schools(worker, draws: @endless))
+    ref = run.ref
+    assert_receive {^ref, {:draws, %Draws{}}}, 30_000
+    # From another process, while this one waits.
+    spawn_link(fn -> Nutkin.cancel(run) end)
+    assert {:ok, %Fit{status: :cancelled} = fit} = Nutkin.await(run)
+    assert Enum.sum(Fit.lengths(fit)) > 0
+    assert [_, _, _, _] = fit.chains
+    refute_received {^ref, _}
+  end
+
+  test "a timeout keeps the draws that there are", %{worker: worker} do
+    assert {:ok, %Fit{status: :timeout} = fit} =
+             Nutkin.sample(Models.eight_schools(), schools(worker, draws: @endless, timeout: 1_000))
+
+    assert Enum.min(Fit.lengths(fit)) > 0
+    assert inspect(Fit.summary(fit, variables: [])) =~ "draws, timeout, "
+  end
+
+  test "a timeout without any draw is an error", %{worker: worker} do
+    assert {:error, %Timeout{timeout: 0}} =
+             Nutkin.sample(Models.eight_schools(), schools(worker, timeout: 0, warmup: @endless))
+
+    assert_raise Timeout, "no result within 0 ms", fn ->
+      Nutkin.sample!(Models.eight_schools(), schools(worker, timeout: 0, warmup: @endless))
+    end
+  end
+
+  test "a stream has all draws", %{worker: worker} do
+    chunks =
+      Models.eight_schools()
+      |> Nutkin.stream(schools(worker, draws: 300, chains: 2, credit: 1))
+      |> Enum.to_list()
+
+    assert chunks |> Enum.map(& &1.count) |> Enum.sum() == 600
+    starts = for %Draws{chain: 0} = draws <- chunks, do: {draws.start, draws.count}
+
+    assert Enum.reduce(starts, 0, fn {start, count}, next -> assert(start == next) && start + count end) ==
+             300
+  end
+
+  test "a stream that is left early cancels its run", %{worker: worker} do
+    assert [%Draws{}] =
+             Models.eight_schools() |> Nutkin.stream(schools(worker, draws: @endless)) |> Enum.take(1)
+
+    eventually(fn -> open_requests(worker) == 0 end)
+    refute_received _
+  end
+
+  test "a stream raises its timeout, and the run ends", %{worker: worker} do
+    stream = Nutkin.stream(Models.eight_schools(), schools(worker, draws: @endless, timeout: 300))
+    assert_raise Timeout, fn -> Stream.run(stream) end
+    eventually(fn -> open_requests(worker) == 0 end)
+  end
+
+  test "a consumer that does not acknowledge stops the sampler, not the worker", %{worker: worker} do
+    {:ok, run} = Nutkin.start_run(Models.eight_schools(), schools(worker, draws: @endless, credit: 3))
+    ref = run.ref
+    for _ <- 1..3, do: assert_receive({^ref, {:draws, _}}, 30_000)
+    {:ok, %{os_pid: os_pid}} = Nutkin.info(worker)
+    eventually(fn -> idle?(os_pid) end)
+    refute_received {^ref, {:draws, _}}
+    assert {:ok, fit} = Nutkin.sample(Models.mean(), data: [y: [1.0]], draws: 10, worker: worker)
+    assert fit.status == :complete
+    Nutkin.Run.ack(run, 2)
+    for _ <- 1..2, do: assert_receive({^ref, {:draws, _}}, 30_000)
+    eventually(fn -> idle?(os_pid) end)
+    refute_received {^ref, {:draws, _}}
+    Nutkin.Run.close(run)
+    eventually(fn -> open_requests(worker) == 0 end)
+    refute_received {^ref, _}
+    assert {:monitors, []} = Process.info(self(), :monitors)
+  end
+
+  test "a consumer that dies takes its run with it", %{worker: worker} do
+    me = self()
+
+    consumer =
+      spawn(fn ->
+        {:ok, run} = Nutkin.start_run(Models.eight_schools(), schools(worker, draws: @endless))
+        ref = run.ref
+        receive(do: ({^ref, {:draws, _}} -> send(me, :sampling)))
+        receive(do: (:never -> :ok))
+      end)
+
+    assert_receive :sampling, 30_000
+    assert open_requests(worker) == 1
+    Process.exit(consumer, :kill)
+    eventually(fn -> open_requests(worker) == 0 end)
+  end
+
+  test "a run belongs to the process that started it", %{worker: worker} do
+    {:ok, run} = Nutkin.start_run(Models.eight_schools(), schools(worker, draws: 10))
+
+    task =
+      Task.async(fn ->
+        assert_raise ArgumentError, ~r/by the process that started it/, fn -> Nutkin.await(run) end
+      end)
+
+    Task.await(task)
+    assert {:ok, %Fit{status: :complete}} = Nutkin.await(run)
+  end
+
+  test "runs of several processes go on at the same time", %{worker: worker} do
+    fits =
+      for seed <- 1..4,
+          do:
+            Task.async(fn ->
+              Nutkin.sample!(Models.eight_schools(), schools(worker, seed: seed, draws: 100))
+            end)
+
+    fits = Task.await_many(fits, 60_000)
+    assert fits |> Enum.map(&Fit.tensor(&1, :mu)) |> Enum.uniq() |> length() == 4
+  end
+
+  # Whether the process used no processor time for a tenth of a second.
+  defp idle?(os_pid) do
+    before = cpu_ticks(os_pid)
+    receive(do: (:never -> :ok), after: (100 -> cpu_ticks(os_pid) == before))
+  end
+
+  defp cpu_ticks(os_pid) do
+    fields = "/proc/#{os_pid}/stat" |> File.read!() |> String.split(") ") |> List.last() |> String.split()
+    String.to_integer(Enum.at(fields, 11)) + String.to_integer(Enum.at(fields, 12))
+  end
+end

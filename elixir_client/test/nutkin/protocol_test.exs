@@ -1,0 +1,155 @@
+defmodule Nutkin.ProtocolTest do
+  use ExUnit.Case, async: true
+
+  alias Nutkin.{Blob, Draws, Error, Msgpack, Progress, Protocol, Tensor}
+
+  doctest Nutkin.Protocol
+
+  @progress %{
+    "chain" => 1,
+    "phase" => "warmup",
+    "iteration" => 10,
+    "total" => 2000,
+    "divergences" => 0,
+    "step_size" => 0.5,
+    "tree_depth" => 3,
+    "gradients" => 70
+  }
+
+  @golden Path.expand("../../../bridge/golden", __DIR__)
+
+  describe "the recorded frames of the port program" do
+    @frames Path.wildcard(Path.join(@golden, "port_*.frame"))
+
+    test "there is one of every type" do
+      types = for path <- @frames, {:ok, [type, _, _]} = path |> File.read!() |> Msgpack.decode(), do: type
+
+      assert types |> Enum.uniq() |> Enum.sort() ==
+               ~w(compiled done draws error hello log need pong progress value)
+    end
+
+    for path <- @frames do
+      @path path
+      test "#{Path.basename(path, ".frame")} is an event of its type, with its id" do
+        {:ok, [type, id, body]} = @path |> File.read!() |> Msgpack.decode()
+        assert {:ok, ^id, {event, _}} = @path |> File.read!() |> Protocol.read()
+        assert Atom.to_string(event) == type
+
+        for field <- Map.keys(body), type != "error" do
+          assert {:error, %Error.Protocol{path: path}} = read(type, id, rewritten(Map.delete(body, field)))
+          assert path == "$." <> field
+        end
+      end
+    end
+  end
+
+  # Bytes are read as binaries, and written as strings: only addresses are bytes.
+  defp rewritten(%{"blobs" => [_ | _] = blobs} = body), do: %{body | "blobs" => Enum.map(blobs, &{:bin, &1})}
+  defp rewritten(body), do: body
+
+  test "progress and draws become structs" do
+    assert {:ok, 4, {:progress, %Progress{chain: 1, phase: :warmup, total: 2000}}} =
+             read("progress", 4, @progress)
+
+    draws = %{
+      "chain" => 0,
+      "phase" => "sample",
+      "start" => 100,
+      "count" => 2,
+      "variables" => %{"mu" => Tensor.new([1.0, 2.0])},
+      "stats" => %{"lp" => Tensor.new([-1.0, :nan])}
+    }
+
+    assert {:ok, 4, {:draws, %Draws{phase: :sample, start: 100} = read}} = read("draws", 4, draws)
+    assert Tensor.to_list(read.stats["lp"]) == [-1.0, :nan]
+  end
+
+  test "compiled, done, value and need" do
+    compiled = %{
+      "parameters" => [%{"name" => "theta", "shape" => [2, 3], "type" => "f64", "size" => 6}],
+      "deterministic" => [],
+      "observed" => ["y"],
+      "dimension" => 6,
+      "cached" => true,
+      "seconds" => 0
+    }
+
+    assert {:ok, 1, {:compiled, %{parameters: [%{shape: {2, 3}, size: 6}], cached: true}}} =
+             read("compiled", 1, compiled)
+
+    chain = %{
+      "chain" => 0,
+      "draws" => 1000,
+      "divergences" => 0,
+      "step_size" => 0.5,
+      "inverse_mass" => Tensor.new([1.0]),
+      "gradients" => 1
+    }
+
+    done = %{"status" => "complete", "chains" => [chain], "seconds" => %{"compile" => 1, "sample" => 2.5}}
+
+    assert {:ok, 1, {:done, %{status: :complete, seconds: %{sample: 2.5}, chains: [%{draws: 1000}]}}} =
+             read("done", 1, done)
+
+    value = %{
+      "value" => Tensor.new(:neg_infinity),
+      "gradient" => Tensor.new([1.0]),
+      "position" => Tensor.new([0.0])
+    }
+
+    assert {:ok, 1, {:value, %{value: :neg_infinity}}} = read("value", 1, value)
+    assert {:ok, 1, {:need, ["abc"]}} = read("need", 1, %{"blobs" => [{:bin, "abc"}]})
+  end
+
+  test "errors have their class" do
+    body = %{"code" => "invalid_data", "message" => "a slot is missing", "node" => "y"}
+    assert {:ok, 2, {:error, %Error.InvalidData{node: "y"}}} = read("error", 2, body)
+  end
+
+  test "every missing field and every field of another type is named" do
+    for name <- Map.keys(@progress) do
+      assert {:error, %Error.Protocol{path: path, found: "nil"}} =
+               read("progress", 1, Map.delete(@progress, name))
+
+      assert path == "$." <> name
+
+      assert {:error, %Error.Protocol{path: ^path, found: "[]"}} =
+               read("progress", 1, %{@progress | name => []})
+    end
+  end
+
+  test "a field deep in a list is named by its place" do
+    done = %{"status" => "complete", "chains" => [%{"chain" => 0, "draws" => -1}], "seconds" => %{}}
+    assert {:error, %Error.Protocol{path: "$.chains[0].draws", found: "-1"}} = read("done", 1, done)
+  end
+
+  test "unknown phases, unknown messages and what is no message" do
+    assert {:error, %Error.Protocol{path: "$.phase", expected: "one of sample, warmup"}} =
+             read("progress", 1, %{@progress | "phase" => "adapt"})
+
+    assert {:error, %Error.Protocol{message: "an unknown message"}} = read("gossip", 1, %{})
+
+    for message <- [["ping", 1], ["ping", -1, %{}], [1, 1, %{}], ["ping", 1, []], 5, nil] do
+      assert {:error, %Error.Protocol{message: "not a message"}} =
+               message |> Msgpack.encode!() |> IO.iodata_to_binary() |> Protocol.read()
+    end
+  end
+
+  test "fields that this version does not know are left alone" do
+    assert {:ok, 1, {:progress, %Progress{}}} = read("progress", 1, Map.put(@progress, "mood", "good"))
+  end
+
+  test "a put has the blob's address, encoding and size" do
+    blob = Blob.from_serialized("abcdef")
+    {:ok, message} = Protocol.put(9, blob, 2, ["c", "d"]) |> IO.iodata_to_binary() |> Msgpack.decode()
+
+    assert message == [
+             "put",
+             9,
+             %{"blob" => blob.sha, "encoding" => "nx", "size" => 6, "offset" => 2, "bytes" => "cd"}
+           ]
+  end
+
+  defp read(type, id, body),
+    do: [type, id, body] |> Msgpack.encode!() |> IO.iodata_to_binary() |> Protocol.read()
+end

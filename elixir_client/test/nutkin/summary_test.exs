@@ -1,0 +1,93 @@
+defmodule Nutkin.SummaryTest do
+  use ExUnit.Case, async: true
+
+  alias Nutkin.{Diagnostics, Draws, Fit, Fits, Summary, Tensor}
+
+  setup do
+    :rand.seed(:exsss, {1, 2, 3})
+    numbers = for _ <- 1..2, do: for(_ <- 1..50, do: :rand.normal())
+    %{numbers: numbers, fit: numbers |> Enum.map(&Enum.chunk_every(&1, 20)) |> Fits.fit()}
+  end
+
+  test "has a row for every scalar, in the order of the model", %{fit: fit, numbers: numbers} do
+    summary = Summary.new(fit)
+
+    assert Enum.map(summary.rows, & &1.name) == [
+             "theta[0, 0]",
+             "theta[0, 1]",
+             "theta[1, 0]",
+             "theta[1, 1]",
+             "mu"
+           ]
+
+    assert Enum.map(summary.rows, & &1.index) == [[0, 0], [0, 1], [1, 0], [1, 1], []]
+    mu = List.last(summary.rows)
+    assert mu.mean == Diagnostics.mean(numbers)
+    assert mu.sd == Diagnostics.sd(numbers)
+    assert mu.q5 == Diagnostics.quantile(numbers, 0.05)
+    assert mu.q95 == Diagnostics.quantile(numbers, 0.95)
+    assert mu.mcse_mean == Diagnostics.mcse_mean(numbers)
+    assert mu.ess_bulk == Diagnostics.ess_bulk(numbers)
+    assert mu.ess_tail == Diagnostics.ess_tail(numbers)
+    assert mu.r_hat == Diagnostics.r_hat(numbers)
+    hundred = Enum.at(summary.rows, 2)
+    assert_in_delta hundred.mean, 100 * mu.mean, 1.0e-9
+  end
+
+  test "takes the variables that are asked for, and as many rows as the limit says", %{fit: fit} do
+    assert [%{name: "mu"}] = Summary.new(fit, variables: [:mu]).rows
+    assert %{rows: [_, _], more: 3} = Summary.new(fit, limit: 2)
+    assert fit |> Summary.new(limit: 2) |> inspect() =~ "\n  ... 3 more\n>"
+    assert_raise ArgumentError, ~r/nothing was drawn as nu/, fn -> Summary.new(fit, variables: [:nu]) end
+  end
+
+  test "columns are aligned, and numbers have the places that the standard error leaves certain", %{fit: fit} do
+    assert ["#Nutkin.Summary<" <> _ | lines] = fit |> Summary.new() |> inspect() |> String.split("\n")
+    {table, [">"]} = Enum.split(lines, -1)
+    assert table |> Enum.map(&String.length/1) |> Enum.uniq() |> length() == 1
+    assert hd(table) =~ ~r/^ +mean +sd +q5 +q95 +mcse_mean +ess_bulk +ess_tail +r_hat$/
+    # The standard error of a mean of a hundred is about 0.1, of its thousandfold about 100.
+    assert Enum.at(table, 5) =~
+             ~r/^  mu +-?\d\.\d\d? +\d\.\d\d? +-\d\.\d\d? +\d\.\d\d? +0\.\d\d\d? +\d+ +\d+ +\d\.\d\d$/
+
+    assert Enum.at(table, 4) =~ ~r/^  theta\[1, 1\] +-?\d+(\.\d)? +\d{3,4} +-\d{4} +\d{4} +\d{2,3}(\.\d)? /
+  end
+
+  test "numbers that are no numbers, huge, or negative zeros" do
+    options = %{chains: 1, variables: nil}
+    names = ["nan", "huge", "tiny", "still"]
+    parameters = for name <- names, do: %{name: name, shape: {}, type: "f64", size: 1}
+
+    compiled = %{
+      parameters: parameters,
+      deterministic: [],
+      observed: [],
+      dimension: 4,
+      cached: true,
+      seconds: 0
+    }
+
+    variables = %{
+      "nan" => Tensor.new([1.0, :nan, 2.0, 3.0]),
+      "huge" => Tensor.new([1.0e300, 2.0e300, 3.0e300, 4.0e300]),
+      "tiny" => Tensor.new([-1.0e-20, 1.0e-20, -2.0e-20, 1.0e-20]),
+      "still" => Tensor.new([-0.0, -0.0, -0.0, -0.0])
+    }
+
+    draws = %Draws{
+      chain: 0,
+      phase: :sample,
+      start: 0,
+      count: 4,
+      variables: variables,
+      stats: %{"diverging" => Tensor.new([0, 1, 0, 0], type: :u8)}
+    }
+
+    text = options |> Fit.new() |> Fit.put({:compiled, compiled}) |> Fit.put({:draws, draws}) |> inspect()
+    assert text =~ "1 chain x 4 draws, 1 divergence,"
+    assert text =~ ~r/^  nan +NaN +NaN +NaN +NaN +NaN +NaN +NaN +NaN$/m
+    assert text =~ ~r/^  huge +2\.500e\+?300 +1\.291e\+?300/m
+    assert text =~ ~r/^  tiny +-2\.500e-21/m
+    assert text =~ ~r/^  still +0\.000 +0\.000 +0\.000 +0\.000 +0\.0000 +4 +4 +NaN$/m
+  end
+end

@@ -1,0 +1,286 @@
+"""Every operation: its values against NumPy written out, and its inferred shape and type against the result's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from nutkin.errors import InvalidModel
+from nutkin.model.operations import OPERATIONS, plan_call
+from nutkin.model.plan import cast
+from nutkin.model.types import DTYPES, NAMES, Spec, literal_spec
+from scipy import special
+
+X = np.array([[-2.5, -0.5, 0.5], [1.5, 2.5, 0.0]])
+Y = np.array([[2.0], [-3.0]])
+UNIT = np.array([-0.9, -0.3, 0.0, 0.2, 0.7])
+POSITIVE = np.array([0.1, 1.0, 2.5, 40.0])
+INTS = np.array([-7, -1, 0, 3, 8])
+DIVISORS = np.array([2, -3, 5, -2, 3])
+BYTES = np.array([0, 1, 200, 255], np.uint8)
+CUBE = np.arange(24.0).reshape(2, 3, 4) - 11
+
+
+def run(name: str, *operands: Any, precision: str = "f64", **options: Any) -> tuple[np.ndarray, Spec]:
+    """Numbers are literals, arrays are tensors. -> (result of the compiled operation, the spec inferred)."""
+    is_literal = [isinstance(operand, int | float) for operand in operands]
+    specs = tuple(
+        literal_spec(operand, precision=precision) if literal else Spec(operand.shape, NAMES[operand.dtype])
+        for operand, literal in zip(operands, is_literal, strict=True)
+    )
+    plan = plan_call(name, specs, options, precision=precision)
+
+    @jax.jit
+    def apply(*arrays):
+        return plan.run(*(cast(array, wanted) for array, wanted in zip(arrays, plan.casts, strict=True)))
+
+    return apply(*map(np.asarray, operands)), plan.spec
+
+
+def round_half_away(x: np.ndarray) -> np.ndarray:
+    return np.sign(x) * np.floor(np.abs(x) + 0.5)
+
+
+def truncated(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return np.trunc(a / b).astype(np.int64)
+
+
+# operation, operands, options, expected
+VALUES = [
+    ("add", (X, Y), {}, X + Y),
+    ("add", (BYTES, 255), {}, BYTES + np.uint8(255)),
+    ("add", (BYTES, 300), {}, BYTES.astype(np.uint16) + np.uint16(300)),
+    ("subtract", (X, 0.1), {}, X - 0.1),
+    ("subtract", (BYTES, BYTES[::-1].copy()), {}, BYTES - BYTES[::-1]),
+    ("multiply", (X, Y), {}, X * Y),
+    ("multiply", (np.float32(X), 0.1), {}, np.float32(X) * np.float32(0.1)),
+    ("divide", (X, Y), {}, X / Y),
+    ("divide", (INTS, 2), {}, INTS / 2),
+    ("divide", (X, 0), {}, np.array([[-np.inf, -np.inf, np.inf], [np.inf, np.inf, np.nan]])),
+    ("pow", (X, 2), {}, X * X),
+    ("pow", (X, -1), {}, np.array([[-0.4, -2, 2], [1 / 1.5, 0.4, np.inf]])),
+    ("pow", (POSITIVE, 0.5), {}, np.sqrt(POSITIVE)),
+    ("pow", (2, X), {}, np.exp2(X)),
+    ("pow", (INTS, 3), {}, INTS * INTS * INTS),
+    ("pow", (X, np.array(0)), {}, np.ones_like(X)),
+    ("remainder", (INTS, DIVISORS), {}, INTS - DIVISORS * truncated(INTS, DIVISORS)),
+    ("remainder", (X, Y), {}, np.fmod(X, Y)),
+    ("quotient", (INTS, DIVISORS), {}, truncated(INTS, DIVISORS)),
+    ("quotient", (INTS, 2), {}, np.array([-3, 0, 0, 1, 4])),
+    ("max", (X, Y), {}, np.where(X > Y, X, Y)),
+    ("min", (X, Y), {}, np.where(X < Y, X, Y)),
+    ("max", (np.array([np.nan, 1.0]), 0), {}, np.array([np.nan, 1.0])),
+    ("atan2", (X, Y), {}, np.arctan2(X, Y)),
+    ("equal", (X, 0.5), {}, np.uint8([[0, 0, 1], [0, 0, 0]])),
+    ("not_equal", (X, 0.5), {}, np.uint8([[1, 1, 0], [1, 1, 1]])),
+    ("less", (INTS, 0), {}, np.uint8([1, 1, 0, 0, 0])),
+    ("less", (BYTES, -1), {}, np.uint8([0, 0, 0, 0])),
+    ("less_equal", (INTS, 0.5), {}, np.uint8([1, 1, 1, 0, 0])),
+    ("greater", (X, Y), {}, np.uint8([[0, 0, 0], [1, 1, 1]])),
+    ("greater_equal", (np.array([np.nan, 1.0]), 1), {}, np.uint8([0, 1])),
+    ("logical_and", (X, INTS[:3]), {}, np.uint8([[1, 1, 0], [1, 1, 0]])),
+    ("logical_or", (X, 0), {}, np.uint8([[1, 1, 1], [1, 1, 0]])),
+    ("logical_xor", (X, 1), {}, np.uint8([[0, 0, 0], [0, 0, 1]])),
+    ("negate", (X,), {}, 0 - X),
+    ("negate", (BYTES,), {}, np.uint8([0, 255, 56, 1])),
+    ("abs", (INTS,), {}, np.array([7, 1, 0, 3, 8])),
+    ("abs", (BYTES,), {}, BYTES),
+    ("sign", (X,), {}, np.array([[-1.0, -1, 1], [1, 1, 0]])),
+    ("exp", (X,), {}, np.exp(X)),
+    ("exp", (INTS,), {}, np.exp(INTS.astype(float))),
+    ("expm1", (X * 1e-10,), {}, np.expm1(X * 1e-10)),
+    ("log", (POSITIVE,), {}, np.log(POSITIVE)),
+    ("log", (np.array([0.0, -1.0]),), {}, np.array([-np.inf, np.nan])),
+    ("log1p", (X.clip(-0.5) * 1e-10,), {}, np.log1p(X.clip(-0.5) * 1e-10)),
+    ("sqrt", (POSITIVE,), {}, POSITIVE**0.5),
+    ("rsqrt", (POSITIVE,), {}, POSITIVE**-0.5),
+    ("cbrt", (X,), {}, np.cbrt(X)),
+    ("sigmoid", (X * 100,), {}, special.expit(X * 100)),
+    ("sin", (X,), {}, np.sin(X)),
+    ("cos", (X,), {}, np.cos(X)),
+    ("tan", (X,), {}, np.tan(X)),
+    ("sinh", (X,), {}, np.sinh(X)),
+    ("cosh", (X,), {}, np.cosh(X)),
+    ("tanh", (X,), {}, np.tanh(X)),
+    ("asin", (UNIT,), {}, np.arcsin(UNIT)),
+    ("acos", (UNIT,), {}, np.arccos(UNIT)),
+    ("atan", (X,), {}, np.arctan(X)),
+    ("asinh", (X,), {}, np.arcsinh(X)),
+    ("acosh", (1 + POSITIVE,), {}, np.arccosh(1 + POSITIVE)),
+    ("atanh", (UNIT,), {}, np.arctanh(UNIT)),
+    ("erf", (X,), {}, special.erf(X)),
+    ("erfc", (X,), {}, special.erfc(X)),
+    ("erf_inv", (UNIT,), {}, special.erfinv(UNIT)),
+    ("floor", (X,), {}, np.array([[-3.0, -1, 0], [1, 2, 0]])),
+    ("ceil", (X,), {}, np.array([[-2.0, 0, 1], [2, 3, 0]])),
+    ("round", (X,), {}, round_half_away(X)),
+    ("round", (INTS,), {}, INTS),
+    ("logical_not", (X,), {}, np.uint8([[0, 0, 0], [0, 0, 1]])),
+    ("is_nan", (np.array([np.nan, np.inf, 0.0]),), {}, np.uint8([1, 0, 0])),
+    ("is_nan", (INTS,), {}, np.zeros(5, np.uint8)),
+    ("is_infinity", (np.array([np.nan, -np.inf, 0.0]),), {}, np.uint8([0, 1, 0])),
+    ("as_type", (X,), {"type": "s32"}, np.array([[-2, 0, 0], [1, 2, 0]], np.int32)),
+    ("as_type", (np.array([np.nan, np.inf, -np.inf]),), {"type": "s8"}, np.array([0, 127, -128], np.int8)),
+    ("as_type", (INTS,), {"type": "f32"}, INTS.astype(np.float32)),
+    ("select", (X > 0, X, 0), {}, np.where(X > 0, X, 0)),
+    ("select", (np.uint8(1), X, Y), {}, np.broadcast_to(X, (2, 3))),
+    ("select", (0, X, Y), {}, np.broadcast_to(Y, (2, 3))),
+    ("select", (X > 0, Y, X[0]), {}, np.where(X > 0, np.broadcast_to(Y, X.shape), X[0])),
+    ("clip", (X, -1, 2), {}, np.where(X < -1, -1, np.where(X > 2, 2, X))),
+    ("clip", (INTS, -2.5, 3), {}, np.array([-2.5, -1, 0, 3, 3])),
+    ("sum", (CUBE,), {}, np.array(12.0)),
+    ("sum", (CUBE,), {"axes": [0, -1]}, CUBE.sum(2).sum(0)),
+    ("sum", (CUBE,), {"axes": [1], "keep_axes": True}, CUBE.sum(1)[:, None]),
+    ("sum", (CUBE,), {"axes": []}, CUBE),
+    ("sum", (BYTES,), {}, np.array(456, np.uint32)),
+    ("product", (X[0],), {}, np.array(0.625)),
+    ("product", (INTS.astype(np.int8),), {"axes": [0]}, np.array(0, np.int32)),
+    ("mean", (CUBE,), {"axes": [2]}, CUBE.sum(2) / 4),
+    ("mean", (INTS,), {}, np.array(0.6)),
+    ("reduce_max", (CUBE,), {"axes": [0]}, CUBE[1]),
+    ("reduce_min", (INTS,), {}, np.array(-7)),
+    ("logsumexp", (X + 1000,), {"axes": [1]}, 1000 + np.log(np.exp(X).sum(1))),
+    ("logsumexp", (np.full(2, -np.inf),), {}, np.array(-np.inf)),
+    ("all", (X,), {"axes": [1]}, np.uint8([1, 0])),
+    ("any", (X * 0,), {}, np.uint8(0)),
+    ("cumulative_sum", (X,), {}, np.array([X[0], X[0] + X[1]])),
+    ("cumulative_sum", (X,), {"axis": -1, "reverse": True}, X[:, ::-1].cumsum(1)[:, ::-1]),
+    ("cumulative_sum", (BYTES,), {}, np.uint8([0, 1, 201, 200])),
+    ("cumulative_product", (X,), {"axis": 1}, np.cumprod(X, 1)),
+    ("dot", (X, X.T.copy()), {}, np.einsum("ij,kj->ik", X, X)),
+    ("dot", (X, X[0]), {}, np.einsum("ij,j->i", X, X[0])),
+    ("dot", (X[0], X.T.copy()), {}, np.einsum("j,kj->k", X[0], X)),
+    ("dot", (X, 3), {}, X + X + X),
+    ("dot", (CUBE, CUBE[0].T.copy()), {}, np.einsum("ijk,kl->ijl", CUBE, CUBE[0].T)),
+    ("dot", (BYTES, BYTES), {}, np.array(66, np.uint8)),
+    ("dot", (CUBE, CUBE), {"contract_a": [-1], "contract_b": [2], "batch_a": [0], "batch_b": [0]},
+     np.einsum("ijk,ilk->ijl", CUBE, CUBE)),
+    ("dot", (CUBE, X), {"contract_a": [0, 1], "contract_b": [0, 1]}, np.einsum("ijk,ij->k", CUBE, X)),
+    ("take", (X, np.array([2, 0, 9, -4])), {"axis": 1}, X[:, [2, 0, 2, 0]]),
+    ("take", (X, np.array([[1], [0]])), {}, X[[[1], [0]]]),
+    ("take", (X, 1), {}, X[1]),
+    ("take", (X, 7), {"axis": -1}, X[:, 2]),
+    ("take", (X, np.array(1)), {"axis": 1}, X[:, 1]),
+    ("slice", (CUBE,), {"starts": [1, 0, 1], "lengths": [1, 3, 3], "strides": [1, 2, 2]}, CUBE[1:2, 0:3:2, 1:4:2]),
+    ("slice", (X,), {"starts": [1], "lengths": [1]}, X[1:2]),
+    ("slice", (X,), {"starts": [0, -2], "lengths": [0, 2]}, X[:, -2:]),
+    ("slice", (X,), {"starts": [0, 0], "lengths": [0, -1], "strides": [1, 2]}, X[:, 0:-1:2]),
+    ("reshape", (X,), {"shape": [3, 2]}, np.array([[-2.5, -0.5], [0.5, 1.5], [2.5, 0.0]])),
+    ("reshape", (2.5,), {"shape": [1, 1]}, np.array([[2.5]])),
+    ("broadcast", (X[0],), {"shape": [2, 3]}, np.stack([X[0]] * 2)),
+    ("broadcast", (X[0],), {"shape": [3, 2], "axes": [0]}, np.stack([X[0]] * 2, 1)),
+    ("broadcast", (Y,), {"shape": [2, 3]}, np.repeat(Y, 3, 1)),
+    ("broadcast", (1,), {"shape": [2]}, np.array([1, 1])),
+    ("squeeze", (Y,), {}, np.array([2.0, -3.0])),
+    ("squeeze", (CUBE[:1, :, :1].copy(),), {"axes": [-1]}, CUBE[:1, :, 0]),
+    ("transpose", (CUBE,), {}, np.einsum("ijk->kji", CUBE)),
+    ("transpose", (CUBE,), {"axes": [1, 0, -1]}, np.einsum("ijk->jik", CUBE)),
+    ("concatenate", (X, Y), {"axis": -1}, np.array([[*X[0], 2.0], [*X[1], -3.0]])),
+    ("concatenate", (INTS, X[0]), {}, np.array([*INTS, *X[0]])),
+    ("stack", (X, X * 2), {"axis": 1}, np.array([[X[0], X[0] * 2], [X[1], X[1] * 2]])),
+    ("stack", (1, 2.5), {}, np.array([1.0, 2.5])),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "operands", "options", "expected"), VALUES)
+def test_values(name: str, operands: tuple, options: dict[str, Any], expected: np.ndarray) -> None:
+    operands = tuple(np.uint8(x) if isinstance(x, np.ndarray) and x.dtype == bool else x for x in operands)
+    found, spec = run(name, *operands, **options)
+    assert (found.shape, NAMES[found.dtype]) == (spec.shape, spec.type)
+    assert (spec.shape, DTYPES[spec.type]) == (expected.shape, expected.dtype)
+    np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-15)
+
+
+def test_every_operation_has_a_case() -> None:
+    assert {case[0] for case in VALUES} == set(OPERATIONS)
+
+
+ANY_TYPE = [name for name, operation in OPERATIONS.items() if operation.arity in (1, 2) and not operation.required]
+
+
+@pytest.mark.parametrize("left", ["u2", "u8", "s32", "u64", "f8", "bf16", "f16", "f32", "f64"])
+@pytest.mark.parametrize("precision", ["f32", "f64"])
+def test_inferred_types_are_those_of_the_results(left: str, precision: str) -> None:
+    """All operations on all pairs of types, traced but not compiled."""
+    for name in ANY_TYPE:
+        for right in ("s4", "u64", "s64", "bf16", "f32") if OPERATIONS[name].arity == 2 else (left,):
+            if name in ("quotient", "take") and right not in ("s4", "u64", "s64"):
+                continue
+            if name == "quotient" and left not in ("u2", "u8", "s32", "u64"):
+                continue
+            types = (left, right)[: OPERATIONS[name].arity]
+            plan = plan_call(name, tuple(Spec((3, 3), t) for t in types), {}, precision=precision)
+            operands = [jax.ShapeDtypeStruct((3, 3), DTYPES[t]) for t in types]
+            result = jax.eval_shape(
+                lambda *xs, plan=plan: plan.run(*(cast(x, t) for x, t in zip(xs, plan.casts, strict=True))), *operands
+            )
+            assert (result.shape, NAMES[result.dtype]) == (plan.shape, plan.type), (name, types)
+
+
+def test_as_type_does_not_exceed_the_precision() -> None:
+    assert run("as_type", X.astype(np.float32), type="f64", precision="f32")[1].type == "f32"
+
+
+def test_integer_powers_have_gradients_at_zero_and_below() -> None:
+    plan = plan_call("pow", (Spec((), "f64"), literal_spec(2, precision="f64")), {}, precision="f64")
+    slope = jax.grad(lambda x: plan.run(x, np.asarray(2.0)))
+    assert (float(slope(0.0)), float(slope(-3.0))) == (0.0, -6.0)
+
+
+F3, F23, S3 = Spec((3,), "f64"), Spec((2, 3), "f64"), Spec((3,), "s64")
+ONE = literal_spec(1, precision="f64")
+
+# operation, specs, options, words of the error
+REFUSED = [
+    ("multiplay", (F3, F3), {}, "multiply"),
+    ("qqq", (F3,), {}, "known are add"),
+    ("add", (F3,), {}, "expected 2; found 1"),
+    ("concatenate", (), {}, "one or more"),
+    ("add", (F23, Spec((2,), "f64")), {}, "{2, 3} and {2}"),
+    ("add", (F3, F3), {"axis": 0}, "no options"),
+    ("sum", (F3,), {"axis": 0}, "axes, keep_axes"),
+    ("sum", (F3,), {"axes": [1]}, "from -1 to 0"),
+    ("sum", (F3,), {"axes": [0, -1]}, "twice"),
+    ("sum", (F3,), {"axes": 0}, "a list of integers"),
+    ("sum", (F3,), {"keep_axes": 1}, "a boolean"),
+    ("sum", (Spec((), "f64"),), {"axes": [0]}, "scalar"),
+    ("cumulative_sum", (F3,), {"axis": True}, "an integer"),
+    ("quotient", (F3, S3), {}, "divides integers"),
+    ("pow", (S3, literal_spec(-1, precision="f64")), {}, "negative exponent"),
+    ("select", (F3, F23, ONE), {}, "shape of the predicate"),
+    ("clip", (F3, F3, ONE), {}, "max and min"),
+    ("as_type", (F3,), {}, "type is missing"),
+    ("as_type", (F3,), {"type": "c64"}, "one of u2"),
+    ("as_type", (F3,), {"type": "float"}, "'float'"),
+    ("dot", (F23, F23), {}, "axis 1 of a, axis 0 of b"),
+    ("dot", (F23, F3), {"contract_a": [1]}, "same length"),
+    ("dot", (F23, F23), {"batch_a": [0], "batch_b": [0], "contract_a": [0], "contract_b": [0]}, "contracted and"),
+    ("take", (F3, F3), {}, "must be integers"),
+    ("slice", (F3,), {"starts": [0]}, "lengths is missing"),
+    ("slice", (F23,), {"starts": [0, 0, 0], "lengths": [1, 1, 1]}, "at most 2"),
+    ("slice", (F23,), {"starts": [0], "lengths": [1, 1]}, "same length"),
+    ("slice", (F3,), {"starts": [3], "lengths": [1]}, "start 3, length 1"),
+    ("slice", (F3,), {"starts": [-4], "lengths": [1]}, "outside axis 0"),
+    ("slice", (F3,), {"starts": [0], "lengths": [4]}, "some of its 3 entries"),
+    ("slice", (F3,), {"starts": [0], "lengths": [-3]}, "outside axis 0"),
+    ("slice", (F3,), {"starts": [0], "lengths": [3], "strides": [0]}, "positive stride"),
+    ("reshape", (F23,), {"shape": [4]}, "6 elements"),
+    ("reshape", (F23,), {"shape": [-1]}, "sizes of at least 1"),
+    ("broadcast", (F23,), {"shape": [3]}, "{2, 3}"),
+    ("broadcast", (F3,), {"shape": [3, 2]}, "does not broadcast"),
+    ("squeeze", (F3,), {"axes": [0]}, "size 1"),
+    ("transpose", (F23,), {"axes": [0]}, "every axis"),
+    ("concatenate", (F23, F3), {}, "{2, 3}, {3}"),
+    ("concatenate", (ONE, ONE), {}, "scalar"),
+    ("stack", (F23, F3), {}, "equal shapes"),
+]
+
+
+@pytest.mark.parametrize(("name", "specs", "options", "words"), REFUSED)
+def test_refused(name: str, specs: tuple[Spec, ...], options: dict[str, Any], words: str) -> None:
+    with pytest.raises(InvalidModel) as caught:
+        plan_call(name, specs, options, precision="f64")
+    assert words in str(caught.value)
+    assert caught.value.found is not None

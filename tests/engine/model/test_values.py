@@ -1,0 +1,129 @@
+"""Checks of concrete data: NaN, impossible observations and parameters, and how little memory they need."""
+
+from __future__ import annotations
+
+import tracemalloc
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from engine.model.builder import Builder
+from engine.model.densities import bind
+from nutkin.errors import InvalidData
+
+
+def observe(dist: str, args: dict[str, Any], y: Any, *, mask: Any = None):
+    """A model that observes slot y under parameters that are numbers or, if arrays, slots of their own."""
+    b = Builder()
+    data = {"y": np.asarray(y)}
+    slot = b.data("y")
+    data |= {name: value for name, value in args.items() if isinstance(value, np.ndarray)}
+    nodes = {name: b.data(name) if isinstance(value, np.ndarray) else value for name, value in args.items()}
+    fields = {}
+    if mask is not None:
+        data["mask"] = np.asarray(mask)
+        fields["mask"] = b.data("mask")
+    b.observe("obs", dist, nodes, slot, **fields)
+    return bind(b.tree(), data)
+
+
+IMPOSSIBLE = [
+    ("poisson", {"mu": 1}, [0, 3, -1, -2], "at least 0", "-1 at index [2]", "2 values"),
+    ("poisson", {"mu": 1}, [0.0, 1.5], "whole", "1.5 at index [1]", "1 values"),
+    ("bernoulli", {"p": 0.5}, [[0, 1], [2, 1]], "0 or 1", "2 at index [1, 0]", "1 values"),
+    ("bernoulli_logit", {"logits": 0}, np.array([0, 255], np.uint8), "0 or 1", "255 at index [1]", "1 values"),
+    ("binomial", {"n": np.array([3, 2]), "p": 0.5}, [3, 3], "0 to n", "3 at index [1]", "1 values"),
+    ("binomial", {"n": 2, "p": 0.5}, [1, 3], "0 to n", "3 at index [1]", "1 values"),
+    ("gamma", {"alpha": 1, "beta": 1}, [1.0, 0.0], "positive", "0.0 at index [1]", "1 values"),
+    ("lognormal", {"mu": 0, "sigma": 1}, [1.0, -1.0], "positive", "-1.0 at index [1]", "1 values"),
+    ("beta", {"alpha": 1, "beta": 1}, [0.5, 1.0], "(0, 1)", "1.0 at index [1]", "1 values"),
+    (
+        "uniform",
+        {"lower": 0, "upper": np.array([1.0, 2.0])},
+        [1.5, 1.5],
+        "lower to upper",
+        "1.5 at index [0]",
+        "1 values",
+    ),
+    ("half_normal", {"sigma": 1}, np.float32([0.0, -0.5]), "at least 0", "-0.5 at index [1]", "1 values"),
+    ("dirichlet", {"alpha": np.ones(2)}, [[0.5, 0.5], [0.5, 0.6]], "sum to 1", "[0.5 0.6] at index [1]", "1 values"),
+]
+
+
+@pytest.mark.parametrize(("dist", "args", "y", "expected", "found", "count"), IMPOSSIBLE)
+def test_impossible_observations(dist: str, args: dict, y: Any, expected: str, found: str, count: str) -> None:
+    density, inputs = observe(dist, args, y)
+    with pytest.raises(InvalidData) as caught:
+        density.check_values(inputs)
+    error = caught.value
+    assert (error.node, error.index) == ("obs", len(density.program.steps) - 1)
+    assert expected in error.expected
+    assert error.found == found
+    assert f"the observed value of obs: {count}" in error.message
+
+
+def test_impossible_parameters() -> None:
+    density, inputs = observe("normal", {"mu": 0, "sigma": np.array([1.0, 0.0])}, [1.0, 1.0])
+    with pytest.raises(InvalidData, match="the parameter sigma of obs") as caught:
+        density.check_values(inputs)
+    assert (caught.value.expected, caught.value.found) == ("a positive number", "0.0 at index [1]")
+
+
+def test_possible_data_pass() -> None:
+    for dist, args, y in [
+        ("poisson", {"mu": 1}, [0.0, 7.0]),
+        ("bernoulli", {"p": 0.5}, np.array([0, 1], np.int8)),
+        ("poisson", {"mu": 1}, np.array([0, 3], ml_dtypes.uint2)),
+        ("binomial", {"n": np.array([[3], [2]]), "p": 0.5}, [[3, 0], [2, 1]]),
+        ("exponential", {"rate": 1}, [0.0, 1.0]),
+        ("uniform", {"lower": 0, "upper": 1}, [0.0, 1.0]),
+        ("normal", {"mu": 0, "sigma": 1}, [-np.inf, 1e300]),
+        ("dirichlet", {"alpha": np.ones(3)}, np.float32([[0.1, 0.2, 0.7]])),
+        ("normal", {"mu": 0, "sigma": 1}, np.array([1, 2], ml_dtypes.bfloat16)),
+    ]:
+        density, inputs = observe(dist, args, y)
+        density.check_values(inputs)
+
+
+def test_masked_observations_may_be_anything_but_nan() -> None:
+    density, inputs = observe("poisson", {"mu": 1}, [1.0, -1.0], mask=[1, 0])
+    density.check_values(inputs)
+    density, inputs = observe("poisson", {"mu": 1}, [1.0, -1.0], mask=[0, 1])
+    with pytest.raises(InvalidData):
+        density.check_values(inputs)
+    density, inputs = observe("dirichlet", {"alpha": np.ones(2)}, [[0.5, 0.5], [0.0, 0.0]], mask=[1, 0])
+    density.check_values(inputs)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16, ml_dtypes.bfloat16, ml_dtypes.float8_e5m2])
+def test_nan(dtype: type) -> None:
+    y = np.zeros((300, 400))
+    y[200, 7] = y[299, 399] = np.nan
+    density, inputs = observe("normal", {"mu": 0, "sigma": 1}, y.astype(dtype))
+    with pytest.raises(InvalidData) as caught:
+        density.check_values(inputs)
+    error = caught.value
+    assert (error.node, error.index, error.found) == ("y", 0, "NaN at index [200, 7]")
+    assert "y: 2 of 120000 elements are NaN" in error.message
+
+
+def test_nan_in_a_constant() -> None:
+    b = Builder()
+    b.factor("f", b.constant(bytes(32)))
+    density, inputs = bind(b.tree(), blobs={bytes(32): np.array([1.0, np.nan])})
+    with pytest.raises(InvalidData) as caught:
+        density.check_values(inputs)
+    assert (caught.value.node, caught.value.index) == ("constant", 0)
+
+
+def test_checks_need_little_memory() -> None:
+    y = np.zeros(4_000_000)
+    density, inputs = observe("poisson", {"mu": 1}, y, mask=np.ones(1, np.uint8))
+    tracemalloc.start()
+    try:
+        density.check_values(inputs)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 0.15 * y.nbytes

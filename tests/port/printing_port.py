@@ -1,0 +1,37 @@
+"""The port program, in a process that prints: while the engine is imported, and at every SIGUSR1."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+from importlib.abc import MetaPathFinder
+
+from nutkin_port.__main__ import main
+
+LONG_LINE = "é" * 5000
+
+
+class PrintingFinder(MetaPathFinder):
+    """Finds nothing, and prints when the engine is looked for."""
+
+    def find_spec(self, name: str, path: object, target: object = None) -> None:
+        if name == "nutkin":
+            print("importing the engine")
+
+
+def shout(*_: object) -> None:
+    print("from print")
+    print("from print to stderr", file=sys.stderr)
+    ctypes.CDLL(None).puts(b"from C")
+    ctypes.CDLL(None).fflush(None)
+    os.write(1, b"\x00\x00\x00\x05 not \xff UTF-8\n")
+    os.write(1, LONG_LINE.encode() + b"\n")
+    os.write(2, b"no end of line")
+
+
+if __name__ == "__main__":
+    sys.meta_path.insert(0, PrintingFinder())
+    signal.signal(signal.SIGUSR1, shout)
+    main()

@@ -1,0 +1,146 @@
+"""A run of real chains in this process, under limits so small that chunks must be split."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+
+import nutkin.compile
+import nutkin.model
+import nutkin.sampler
+from nutkin.errors import LimitExceeded, ProtocolError
+from nutkin_port import codec
+from nutkin_port.limits import Limits
+from nutkin_port.runs import Run
+from port.models import gaussian
+from port.port_client import DEADLINE
+
+SIZE = 10
+DRAW_BYTES = 8 * SIZE + 5 * 8 + 2 * 4 + 1
+
+
+class Recorder:
+    """What a run sends, and how it ended."""
+
+    def __init__(self) -> None:
+        self.draws: list[dict[str, Any]] = []
+        self.result: dict[str, Any] | Exception | None = None
+        self._changed = threading.Condition()
+
+    def send(self, kind: str, body: dict[str, Any]) -> None:
+        with self._changed:
+            if kind == "draws":
+                self.draws.append(body)
+            self._changed.notify_all()
+
+    def finish(self, result: dict[str, Any] | Exception) -> None:
+        with self._changed:
+            assert self.result is None
+            self.result = result
+            self._changed.notify_all()
+
+    def wait(self, condition: Callable[[], bool]) -> None:
+        with self._changed:
+            assert self._changed.wait_for(condition, DEADLINE)
+
+
+@pytest.fixture(scope="module")
+def sampler() -> nutkin.sampler.Sampler:
+    target = nutkin.compile.bind(nutkin.model.read(gaussian(SIZE)["model"]), {}, {})
+    return nutkin.sampler.compile_sampler(target)
+
+
+@pytest.fixture
+def pool() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(2) as executor:
+        yield executor
+
+
+def start(
+    sampler: nutkin.sampler.Sampler, pool: ThreadPoolExecutor, *, credit: int, limits: Limits, **options: Any
+) -> tuple[Run, Recorder]:
+    recorder = Recorder()
+    chains = nutkin.sampler.Run(sampler, nutkin.sampler.Options(warmup=20, seed=3, **options))
+    run = Run(
+        chains,
+        credit=credit,
+        compile_seconds=1.5,
+        limits=limits,
+        pool=pool,
+        send=recorder.send,
+        finish=recorder.finish,
+    )
+    run.start()
+    return run, recorder
+
+
+def joined(draws: list[dict[str, Any]], chain: int) -> np.ndarray:
+    return np.concatenate([body["variables"]["x"] for body in draws if body["chain"] == chain])
+
+
+def test_pieces_stay_below_the_limit_and_together_are_the_chunk(
+    sampler: nutkin.sampler.Sampler, pool: ThreadPoolExecutor
+) -> None:
+    whole = start(sampler, pool, credit=10**6, limits=Limits(), draws=100, chains=2)[1]
+    split = start(sampler, pool, credit=10**6, limits=Limits(chunk=2000), draws=100, chains=2)[1]
+    for recorder in (whole, split):
+        recorder.wait(lambda recorder=recorder: recorder.result is not None)
+        assert recorder.result["status"] == "complete"
+        assert recorder.result["seconds"]["compile"] == 1.5
+    for chain in range(2):
+        np.testing.assert_array_equal(joined(whole.draws, chain), joined(split.draws, chain))
+    assert max(len(codec.pack("draws", 1, body, limit=10**6)) for body in split.draws) <= 2000
+    assert len(split.draws) > len(whole.draws)
+
+
+def test_every_piece_takes_credit(sampler: nutkin.sampler.Sampler) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        run, recorder = start(sampler, pool, credit=1, limits=Limits(chunk=2000), draws=100, chains=1)
+        for sent in range(1, 5):
+            recorder.wait(lambda sent=sent: len(recorder.draws) >= sent)
+            pool.submit(lambda: None).result(DEADLINE)  # its only thread has left the chain
+            assert len(recorder.draws) == sent
+            run.ack(1)
+        run.ack(10**6)
+        recorder.wait(lambda: recorder.result is not None)
+    assert [body["start"] for body in recorder.draws] == np.cumsum(
+        [0, *(b["count"] for b in recorder.draws[:-1])]
+    ).tolist()
+
+
+def test_a_draw_larger_than_a_chunk_travels_alone(sampler: nutkin.sampler.Sampler, pool: ThreadPoolExecutor) -> None:
+    _, recorder = start(sampler, pool, credit=10**6, limits=Limits(chunk=DRAW_BYTES), draws=5, chains=1)
+    recorder.wait(lambda: recorder.result is not None)
+    assert [body["count"] for body in recorder.draws] == [1] * 5
+
+
+def test_a_draw_larger_than_a_frame_ends_the_run(sampler: nutkin.sampler.Sampler, pool: ThreadPoolExecutor) -> None:
+    _, recorder = start(sampler, pool, credit=10**6, limits=Limits(frame=DRAW_BYTES), draws=5, chains=3)
+    recorder.wait(lambda: recorder.result is not None)
+    assert isinstance(recorder.result, LimitExceeded)
+    assert "variables" in recorder.result.hint
+    assert recorder.draws == []
+
+
+def test_cancelled_while_a_part_of_a_chunk_waits(sampler: nutkin.sampler.Sampler, pool: ThreadPoolExecutor) -> None:
+    run, recorder = start(sampler, pool, credit=2, limits=Limits(chunk=2000), draws=100, chains=1)
+    recorder.wait(lambda: len(recorder.draws) == 2)
+    run.cancel()
+    recorder.wait(lambda: recorder.result is not None)
+    assert recorder.result["status"] == "cancelled"
+    assert recorder.result["chains"][0]["draws"] == sum(body["count"] for body in recorder.draws)
+    assert len(recorder.draws) == 2
+
+
+def test_an_error_from_outside_is_the_result(sampler: nutkin.sampler.Sampler, pool: ThreadPoolExecutor) -> None:
+    run, recorder = start(sampler, pool, credit=1, limits=Limits(), draws=10**6, chains=3)
+    recorder.wait(lambda: len(recorder.draws) == 1)
+    error = ProtocolError("stop")
+    run.fail(error)
+    recorder.wait(lambda: recorder.result is not None)
+    assert recorder.result is error
