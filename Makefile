@@ -36,8 +36,9 @@ lint:
 	mix format --check-formatted </dev/null
 
 # Side by side with the peers, in one run. Installs each in an environment of its own.
-bench:
+bench: setup
 	@$(prepare)
+	export MIX_ENV=dev MIX_BUILD_PATH="$$MIX_BUILD_ROOT/dev"
 	python -m benchmarks.run
 
 clean:

@@ -54,7 +54,7 @@ class Requests:
         self._logs = logs
         self._limits = limits
         self._store = Store(limits.store)
-        self._pool = ThreadPoolExecutor(len(os.sched_getaffinity(0)), "pool")
+        self._pool = ThreadPoolExecutor(nutkin.sampler.cores(), "pool")
         self._compiler = ThreadPoolExecutor(1, "compiler")
         self._open: dict[int, Request] = {}
         self._changed = threading.Condition()  # guards `_open` and the state of each request; reentrant

@@ -29,7 +29,7 @@ defmodule ProgressLine do
     share = Enum.sum(Enum.map(latest, &(&1.iteration / max(&1.total, 1)))) / state.chains
     divergences = Enum.sum(Enum.map(latest, & &1.divergences))
     bar = String.pad_trailing(String.duplicate("#", floor(share * @columns)), @columns, ".")
-    text = "#{bar} #{floor(share * 100)} %, #{divergences} divergences"
+    text = "#{bar} #{floor(share * 100)} %, divergences: #{divergences}"
     # Without a terminal, every quarter is enough.
     due? = if state.terminal?, do: text != state.shown, else: state.shown != floor(share * 4)
     if due?, do: IO.write(:stderr, if(state.terminal?, do: "\r#{text}\e[K", else: "#{text}\n"))

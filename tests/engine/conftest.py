@@ -1,7 +1,1 @@
-import pathlib
-import sys
-
-# `trees` is shared by the engine's tests.
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
-
-import nutkin  # noqa: E402, F401  (x64 before anything else touches jax)
+import nutkin  # noqa: F401  (x64 before anything else touches jax)

@@ -150,7 +150,7 @@ defmodule Nutkin.Worker do
     {:noreply, give_up(state, ended(state, nil))}
   end
 
-  # Of ports that were given up before, and of helper tasks.
+  # Of ports that were given up before, and of tasks that have ended.
   def handle_info({port, _message}, state) when is_port(port), do: {:noreply, state}
   def handle_info({:EXIT, _other, _reason}, state), do: {:noreply, state}
 

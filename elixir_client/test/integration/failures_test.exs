@@ -11,7 +11,7 @@ defmodule Nutkin.FailuresTest do
   @moduletag :capture_log
 
   # More than can be drawn in the time of a test.
-  @endless 10_000_000
+  @endless 1_000_000_000
 
   setup_all do
     name = Module.concat(__MODULE__, "Worker")

@@ -12,6 +12,7 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
+
 from nutkin.errors import NutkinError
 from nutkin.model import Density, Spec, check, read
 from nutkin.model.ir import Data

@@ -13,3 +13,4 @@ from nutkin.sampler.kernel import STATISTICS as STATISTICS
 from nutkin.sampler.options import Init as Init
 from nutkin.sampler.options import Options as Options
 from nutkin.sampler.run import Run as Run
+from nutkin.sampler.run import cores as cores

@@ -90,7 +90,7 @@ class Chain:
 
     @property
     def finished(self) -> bool:
-        return self._phase == SAMPLE and self._done[SAMPLE] == len(self._schedules[SAMPLE])
+        return self._phase == SAMPLE and self._done[SAMPLE] == self._schedules[SAMPLE].iterations
 
     def advance(self, seconds: float = 0.05) -> Chunk | None:
         """Make about `seconds` worth of iterations in one call of the executable, never across the end of the warmup.
@@ -99,9 +99,9 @@ class Chain:
         """
         phase, done = self._phase, self._done[self._phase]
         plan = self._schedules[phase]
-        count = min(self._next_count, self._sampler.capacity, len(plan) - done)
+        count = min(self._next_count, self._sampler.capacity, plan.iterations - done)
         entries = np.zeros(self._sampler.capacity, np.int32)
-        entries[:count] = plan[done : done + count]
+        entries[:count] = plan.entries(done, count)
 
         started = time.perf_counter()
         self._floats, self._words, draws, statistics = self._sampler.advance(
@@ -117,7 +117,7 @@ class Chain:
         self._divergences[phase] += int(statistics[:, STATISTICS.index("diverging")].sum())
         self._tree_depth = float(statistics[:, STATISTICS.index("tree_depth")].mean())
         self._done[phase] += count
-        if phase == WARMUP and self._done[WARMUP] == len(plan):
+        if phase == WARMUP and self._done[WARMUP] == plan.iterations:
             self._phase = SAMPLE
         if phase == WARMUP and not self._options.keep_warmup:
             return None
@@ -129,7 +129,7 @@ class Chain:
             chain=self._index,
             phase=self._phase,
             iteration=self._done[WARMUP] + self._done[SAMPLE],
-            total=len(self._schedules[WARMUP]) + len(self._schedules[SAMPLE]),
+            total=self._schedules[WARMUP].iterations + self._schedules[SAMPLE].iterations,
             divergences=self._divergences[self._phase],
             step_size=float(state.adapted.step.size),
             tree_depth=self._tree_depth,

@@ -107,9 +107,10 @@ def build_advance(
                 jnp.where(fail, 0.0, new.gradient),
                 jnp.where(fail, 0.0, new.logp),
             )
+            acceptance = outcome.acceptance.astype(dtype)
             adapted = _when(
                 ~running | ((entries[i] & schedule.FLAGS) != 0),
-                lambda a: adapt(a, found, new.position, new.gradient, outcome.acceptance.astype(dtype), entries[i], tuning),
+                lambda a: adapt(a, found, new.position, new.gradient, acceptance, entries[i], tuning),
                 state.adapted,
             )
             numbers = (

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 
 from nutkin.errors import InvalidOption
 from nutkin.sampler.chain import Chain
 from nutkin.sampler.compiled import Sampler
 from nutkin.sampler.options import Options
+
+
+def cores() -> int:
+    """How many chains can run at once: the cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class Run:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from nutkin.model import read
 from nutkin.sampler.chain import Chain, Chunk, Summary
 from nutkin.sampler.compiled import compile_sampler
 from nutkin.sampler.options import Options
-from nutkin.sampler.run import Run
+from nutkin.sampler.run import Run, cores
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ def sample(
                 chunks.append(chunk)
         return chunks
 
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as threads:
+    with ThreadPoolExecutor(cores()) as threads:
         chains = list(threads.map(finish, run.chains))
 
     def stacked(group: str) -> dict[str, np.ndarray]:

@@ -6,6 +6,9 @@ that follows, since nothing but the schedule tells them apart.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import numpy as np
 
 TUNE_STEP = 1  # one update of dual averaging
@@ -29,9 +32,21 @@ def depth_cap(entries):
     return (entries >> _DEPTH_SHIFT) & DEPTH_MASK
 
 
-def sampling(iterations: int, max_depth: int) -> np.ndarray:
-    """int32 (iterations,): transitions and nothing else."""
-    return np.full(iterations, entry(0, max_depth), np.int32)
+@dataclass(frozen=True)
+class Schedule:
+    """The entries of a phase. They are worked out when they are asked for: a phase may have 10^9 iterations."""
+
+    iterations: int
+    _entry_of: Callable[[np.ndarray], np.ndarray]
+
+    def entries(self, start: int, count: int) -> np.ndarray:
+        """int32 (count,): the entries from iteration `start` on."""
+        return self._entry_of(np.arange(start, start + count)).astype(np.int32)
+
+
+def sampling(iterations: int, max_depth: int) -> Schedule:
+    """Transitions and nothing else."""
+    return Schedule(iterations, lambda i: np.full(i.shape, entry(0, max_depth)))
 
 
 def window_ends(iterations: int) -> tuple[int, list[int]]:
@@ -57,13 +72,17 @@ def window_ends(iterations: int) -> tuple[int, list[int]]:
     return initial, ends
 
 
-def windowed_warmup(iterations: int, max_depth: int) -> np.ndarray:
-    """int32 (iterations,): Stan's windowed warmup with a metric update at the end of every window."""
-    schedule = np.full(iterations, entry(TUNE_STEP, max_depth), np.int32)
+def windowed_warmup(iterations: int, max_depth: int) -> Schedule:
+    """Stan's windowed warmup with a metric update at the end of every window."""
     first, ends = window_ends(iterations)
-    if ends:
-        schedule[first : ends[-1]] |= COLLECT
-        schedule[np.array(ends) - 1] |= SET_METRIC
-    if iterations:
-        schedule[-1] |= FIX_STEP
-    return schedule
+    stop = ends[-1] if ends else first
+
+    def entry_of(i: np.ndarray) -> np.ndarray:
+        return (
+            entry(TUNE_STEP, max_depth)
+            | COLLECT * ((first <= i) & (i < stop))
+            | SET_METRIC * np.isin(i + 1, ends)
+            | FIX_STEP * (i + 1 == iterations)
+        )
+
+    return Schedule(iterations, entry_of)

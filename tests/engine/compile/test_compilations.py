@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from schools import DATA, eight_schools
-from trees import Tree
 
 import nutkin
+from engine.builder import Builder
+from engine.schools import DATA, eight_schools
 from nutkin.compile import Executables, bind, compilations
 from nutkin.errors import CompileFailed
 from nutkin.model import read
@@ -14,7 +14,7 @@ from nutkin.sampler import compile_sampler
 
 def sampled(tree, data, **options):
     before = compilations()
-    nutkin.sample(tree.model, data, tensors=tree.tensors, chains=2, draws=20, warmup=20, **options)
+    nutkin.sample(tree.tree(), data, tensors=tree.tensors, chains=2, draws=20, warmup=20, **options)
     return compilations() - before
 
 
@@ -28,7 +28,7 @@ def test_fresh_data_of_the_same_shape_compiles_nothing():
 
 
 def test_another_shape_or_type_or_precision_compiles():
-    tree = Tree()
+    tree = Builder()
     mu = tree.rv("mu", "normal", {"mu": 0, "sigma": 5})
     tree.observe("obs", "normal", {"mu": mu, "sigma": 1}, tree.data("y"))
     assert sampled(tree, {"y": np.ones(5)}) == 2
@@ -38,7 +38,7 @@ def test_another_shape_or_type_or_precision_compiles():
 
 
 def constant_model(values):
-    tree = Tree()
+    tree = Builder()
     mu = tree.rv("mu", "normal", {"mu": 0, "sigma": 5})
     tree.observe("obs", "normal", {"mu": mu, "sigma": 1}, np.asarray(values))
     return tree
@@ -53,10 +53,10 @@ def test_small_constants_are_part_of_the_program_and_large_ones_are_not():
 
 
 def test_the_values_of_data_reach_the_program():
-    tree = Tree()
+    tree = Builder()
     tree.rv("x", "normal", {"mu": tree.data("centre"), "sigma": 0.1})
     for centre in (-3.0, 7.0):
-        fit = nutkin.sample(tree.model, {"centre": centre}, draws=200, warmup=200)
+        fit = nutkin.sample(tree.tree(), {"centre": centre}, draws=200, warmup=200)
         assert abs(fit.variables["x"].mean() - centre) < 0.1
 
 
@@ -83,6 +83,6 @@ def test_a_sampler_says_whether_it_compiled():
     tree = eight_schools()
     tree.deterministic("unlike_the_others", tree.call("negate", 2.5))
     arrays = {name: np.asarray(values) for name, values in DATA.items()}
-    first, second = (compile_sampler(bind(read(tree.model), arrays, {})) for _ in range(2))
+    first, second = (compile_sampler(bind(read(tree.tree()), arrays, {})) for _ in range(2))
     assert (first.cached, second.cached) == (False, True)
     assert first.seconds > second.seconds

@@ -7,6 +7,7 @@ from typing import Any
 
 import jax
 import numpy as np
+
 from nutkin.model import Density, Spec, check, read
 from nutkin.model.ir import Data
 from nutkin.model.types import DTYPES, NAMES

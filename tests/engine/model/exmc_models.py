@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from engine.model.builder import Builder
+
+from engine.builder import Builder
 
 REFERENCES = Path(__file__).parents[2] / "references" / "exmc"
 

@@ -8,12 +8,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from engine.model.builder import Builder
+from scipy import stats
+
+from engine.builder import Builder
 from engine.model.densities import bind, finite_differences, log_density_and_gradient, outputs, terms
 from engine.model.exmc_models import EXMC_MODELS, eight_schools, eight_schools_noncentered, reference
 from nutkin.errors import InvalidOption
 from nutkin.model.distributions import DISTRIBUTIONS
-from scipy import stats
 
 Y = np.array([0.3, -1.2, 2.0, 0.0])
 

@@ -6,12 +6,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from engine.model.builder import Builder
-from engine.model.densities import bind, finite_differences, log_density_and_gradient, outputs
 from jax.flatten_util import ravel_pytree
-from nutkin.model.distributions import DISTRIBUTIONS
 from scipy import stats
 from scipy.special import gammaln, xlogy
+
+from engine.builder import Builder
+from engine.model.densities import bind, finite_differences, log_density_and_gradient, outputs
+from nutkin.model.distributions import DISTRIBUTIONS
 
 RNG = np.random.default_rng(7)
 

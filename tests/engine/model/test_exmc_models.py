@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from engine.model.densities import bind, finite_differences, log_density_and_gradient, outputs, terms
 from engine.model.exmc_models import EXMC_MODELS, eight_schools, eight_schools_noncentered, reference
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from engine.model.builder import Builder
+
+from engine.builder import Builder
 from engine.model.exmc_models import EXMC_MODELS
 from nutkin.errors import InvalidModel, LimitExceeded
 from nutkin.model import read

@@ -7,11 +7,12 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
+from scipy import special
+
 from nutkin.errors import InvalidModel
 from nutkin.model.operations import OPERATIONS, plan_call
 from nutkin.model.plan import cast
 from nutkin.model.types import DTYPES, NAMES, Spec, literal_spec
-from scipy import special
 
 X = np.array([[-2.5, -0.5, 0.5], [1.5, 2.5, 0.0]])
 Y = np.array([[2.0], [-3.0]])

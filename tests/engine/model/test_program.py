@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from engine.model.builder import Builder
+
+from engine.builder import Builder
 from engine.model.densities import bind, outputs, terms
 from engine.model.exmc_models import eight_schools
 from nutkin.errors import InvalidData, InvalidModel, NutkinError

@@ -5,7 +5,8 @@ from __future__ import annotations
 import jax
 import numpy as np
 import pytest
-from engine.model.builder import Builder
+
+from engine.builder import Builder
 from engine.model.densities import bind, outputs, terms
 from nutkin.errors import InvalidModel
 from nutkin.model.distributions import DISTRIBUTIONS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from nutkin.model.types import DTYPES, Spec, bits, fits, literal_spec, merge, merge_types, narrow, to_floating
 
 REAL_TYPES = [name for name in DTYPES if not name.startswith("c")]

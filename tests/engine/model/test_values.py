@@ -8,7 +8,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from engine.model.builder import Builder
+
+from engine.builder import Builder
 from engine.model.densities import bind
 from nutkin.errors import InvalidData
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
-from schools import DATA, eight_schools
-from trees import Tree
 
+from engine.builder import Builder
+from engine.schools import DATA, eight_schools
 from nutkin.compile import bind
 from nutkin.errors import InitFailed, InvalidOption
 from nutkin.model import read
@@ -10,7 +10,7 @@ from nutkin.sampler import STATISTICS, Init, Options, Run, compile_sampler
 
 
 def target(tree, **data):
-    return bind(read(tree.model), {k: np.asarray(v) for k, v in data.items()}, tree.tensors)
+    return bind(read(tree.tree()), {k: np.asarray(v) for k, v in data.items()}, tree.tensors)
 
 
 @pytest.fixture(scope="module")
@@ -145,7 +145,7 @@ def test_a_start_outside_the_support_is_refused(sampler):
 
 
 def test_an_impossible_model_names_the_term():
-    tree = Tree()
+    tree = Builder()
     x = tree.rv("x", "normal", {"mu": 0, "sigma": 1})
     tree.factor("never", tree.call("log", tree.call("multiply", x, 0)))
     chain = Run(compile_sampler(target(tree)), Options(chains=1)).chains[0]
@@ -156,7 +156,7 @@ def test_an_impossible_model_names_the_term():
 
 def test_a_start_is_found_behind_a_barrier():
     """Only a part of the random starts has a finite density: they are tried until one does."""
-    tree = Tree()
+    tree = Builder()
     x = tree.rv("x", "normal", {"mu": 0, "sigma": 1})
     tree.factor("wall", tree.call("log", tree.call("subtract", x, 1)))
     run = Run(compile_sampler(target(tree)), Options(chains=4, draws=50, warmup=100))
@@ -168,7 +168,7 @@ def test_a_start_is_found_behind_a_barrier():
 
 def test_float32_runs_in_float32():
     tree = eight_schools()
-    bound = bind(read(tree.model), {k: np.asarray(v) for k, v in DATA.items()}, {}, precision="f32")
+    bound = bind(read(tree.tree()), {k: np.asarray(v) for k, v in DATA.items()}, {}, precision="f32")
     _, chunks = collect(compile_sampler(bound), draws=500, warmup=500, precision="f32")
     mu = np.concatenate([c.variables["mu"] for c in chunks])
     assert mu.dtype == np.float32

@@ -4,15 +4,9 @@ Each bound is in Monte Carlo standard errors with a fixed seed. The defects are 
 catch them says nothing.
 """
 
-import sys
-from pathlib import Path
-
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from known import KNOWN, worst_error
-
+from engine.sampler.known import KNOWN, worst_error
 from nutkin.compile import EXECUTABLES, Executables
 from nutkin.model import transforms
 from nutkin.sampler import compiled, transition
@@ -59,7 +53,7 @@ def test_a_biased_merge_is_caught(name, monkeypatch):
 
 
 @pytest.mark.usefixtures("fresh_programs")
-@pytest.mark.parametrize("name", ["half_normal", "exponential"])
+@pytest.mark.parametrize("name", ["half_normal", "exponential", "gamma"])
 def test_a_missing_jacobian_is_caught(name, monkeypatch):
     monkeypatch.setattr(transforms.Transform, "log_jacobian", lambda self, coordinates, value, *bounds: 0.0)
     assert worst_error(KNOWN[name]) > 2 * BOUND

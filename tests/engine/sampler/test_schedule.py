@@ -25,7 +25,7 @@ def test_short_warmups(iterations, expected):
 
 @pytest.mark.parametrize("iterations", [1, 20, 149, 150, 777, 1000, 5000])
 def test_windows_are_contiguous_and_every_iteration_tunes(iterations):
-    entries = schedule.windowed_warmup(iterations, 7)
+    entries = schedule.windowed_warmup(iterations, 7).entries(0, iterations)
     assert (entries & schedule.TUNE_STEP).all()
     assert (schedule.depth_cap(entries) == 7).all()
     first, ends = schedule.window_ends(iterations)
@@ -36,4 +36,11 @@ def test_windows_are_contiguous_and_every_iteration_tunes(iterations):
 
 
 def test_sampling_does_nothing_but_sample():
-    assert (schedule.sampling(5, 10) == schedule.entry(0, 10)).all()
+    assert (schedule.sampling(5, 10).entries(0, 5) == schedule.entry(0, 10)).all()
+
+
+def test_entries_of_a_part_are_those_of_the_whole():
+    warmup = schedule.windowed_warmup(10**9, 10)
+    whole = schedule.windowed_warmup(1000, 10)
+    assert whole.entries(240, 30).tolist() == whole.entries(0, 1000)[240:270].tolist()
+    assert warmup.entries(10**9 - 1, 1)[0] == schedule.entry(schedule.TUNE_STEP | schedule.FIX_STEP, 10)

@@ -1,12 +1,14 @@
-"""Writes models of the wire by hand: each method appends a node and returns its index.
+"""Writes models of the wire by hand: each method appends a node and returns it.
 
-Nodes become constants where a node is expected.
+Numbers, addresses and arrays become constants where a node is expected; arrays are kept in `tensors`, by an address.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 
 @dataclass(frozen=True)
@@ -17,6 +19,7 @@ class Node:
 class Builder:
     def __init__(self) -> None:
         self.nodes: list[dict[str, Any]] = []
+        self.tensors: dict[bytes, np.ndarray] = {}
 
     def tree(self) -> dict[str, Any]:
         return {"version": 1, "nodes": self.nodes}
@@ -28,7 +31,11 @@ class Builder:
     def data(self, name: str, **fields: Any) -> Node:
         return Node(self.add("data", name=name, **fields))
 
-    def constant(self, value: int | float | bytes) -> Node:
+    def constant(self, value: int | float | bytes | np.ndarray) -> Node:
+        if isinstance(value, np.ndarray):
+            address = len(self.tensors).to_bytes(32, "big")
+            self.tensors[address] = value
+            value = address
         field = "blob" if isinstance(value, bytes) else "value"
         return Node(self.add("constant", **{field: value}))
 
