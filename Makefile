@@ -31,7 +31,7 @@ lint:
 	@$(prepare)
 	ruff check .
 	ruff format --check .
-	lint-imports
+	lint-imports --no-cache
 	cd elixir_client
 	mix format --check-formatted </dev/null
 

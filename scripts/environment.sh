@@ -88,5 +88,8 @@ cat <<VARIABLES
 export NUTKIN_PYTHON='$venv/bin/python'
 export PATH='$venv/bin':"\$PATH"
 export MIX_BUILD_ROOT='$build'
+export RUFF_CACHE_DIR='$state/.ruff_cache'
+export PYTEST_ADDOPTS='-o cache_dir=$state/.pytest_cache'
+export HYPOTHESIS_STORAGE_DIRECTORY='$state/.hypothesis'
 $locale
 VARIABLES
