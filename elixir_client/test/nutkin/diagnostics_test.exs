@@ -17,8 +17,8 @@ defmodule Nutkin.DiagnosticsTest do
   end
 
   @tag :python
-  @tag :tmp_dir
-  test "agrees with the ArviZ that is installed, on new draws", %{tmp_dir: directory} do
+  test "agrees with the ArviZ that is installed, on new draws" do
+    %{folder: directory} = Nutkin.Test.TemporaryFolder.create()
     :rand.seed(:exsss, {1, 2, 3})
 
     named =

@@ -35,9 +35,10 @@ defmodule Nutkin.MsgpackTest do
 
   describe "Python's msgpack" do
     @describetag :python
-    @describetag :tmp_dir
 
-    test "reads what is written here", %{tmp_dir: dir} do
+    setup {Nutkin.Test.TemporaryFolder, :create}
+
+    test "reads what is written here", %{folder: dir} do
       :rand.seed(:exsss, 1)
 
       long =
@@ -59,7 +60,7 @@ defmodule Nutkin.MsgpackTest do
       end
     end
 
-    test "writes what is read here", %{tmp_dir: dir} do
+    test "writes what is read here", %{folder: dir} do
       frames = Path.join(dir, "frames")
       peer(["write", "1", "200", frames, Path.join(dir, "json")])
 

@@ -11,12 +11,13 @@ defmodule Nutkin.Model.EngineTest do
   alias Nutkin.Test.JSON
 
   @moduletag :python
-  @moduletag :tmp_dir
 
   @root Path.expand("../../../..", __DIR__)
   @peer Path.expand("../../support/model_peer.py", __DIR__)
 
-  test "every operation is known there, with its arguments and its options", %{tmp_dir: dir} do
+  setup {Nutkin.Test.TemporaryFolder, :create}
+
+  test "every operation is known there, with its arguments and its options", %{folder: dir} do
     domains = %{quotient: [[1, 2]], acosh: [[1.25, 1.5]]}
     operands = %{min: 0.0, max: 1.0, indices: [0]}
     settings = %{type: :f32, starts: [0, 1], lengths: [1, 1], shape: {1, 2}}
@@ -54,7 +55,7 @@ defmodule Nutkin.Model.EngineTest do
     assert values["greater"] == [[0, 0]]
   end
 
-  test "every distribution is known there, with its parameters", %{tmp_dir: dir} do
+  test "every distribution is known there, with its parameters", %{folder: dir} do
     shaped = %{
       dirichlet: [alpha: [1.0, 1.0]],
       mv_normal: [mu: [0.0, 0.0], cov: [[1.0, 0.0], [0.0, 1.0]]],
@@ -89,7 +90,7 @@ defmodule Nutkin.Model.EngineTest do
   defp counts?(name),
     do: name in ~w(bernoulli bernoulli_logit binomial binomial_logit poisson poisson_log neg_binomial)a
 
-  test "operators, indices, data and options mean what they say", %{tmp_dir: dir} do
+  test "operators, indices, data and options mean what they say", %{folder: dir} do
     built =
       model do
         x = data(:x, shape: {nil, 4}, type: :s64)
@@ -139,7 +140,7 @@ defmodule Nutkin.Model.EngineTest do
     assert_in_delta log_density, expected, 1.0e-12
   end
 
-  test "an index that is outside its axis is an error", %{tmp_dir: dir} do
+  test "an index that is outside its axis is an error", %{folder: dir} do
     built =
       model do
         x = data(:x)

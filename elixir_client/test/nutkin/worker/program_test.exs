@@ -23,10 +23,7 @@ defmodule Nutkin.Worker.ProgramTest do
 
   test "a program that was killed is gone, and its port closed" do
     # Any program that waits for its input will do.
-    directory = Path.join(System.tmp_dir!(), "nutkin_program_#{System.unique_integer([:positive])}")
-    File.mkdir_p!(directory)
-    on_exit(fn -> File.rm_rf!(directory) end)
-    script = Path.join(directory, "waits")
+    script = Path.join(Nutkin.Test.TemporaryFolder.create().folder, "waits")
     File.write!(script, "#!/bin/sh\nexec sleep 60\n")
     File.chmod!(script, 0o755)
     Process.flag(:trap_exit, true)
