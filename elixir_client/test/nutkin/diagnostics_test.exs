@@ -18,7 +18,7 @@ defmodule Nutkin.DiagnosticsTest do
 
   @tag :python
   test "agrees with the ArviZ that is installed, on new draws" do
-    %{folder: directory} = Nutkin.Test.TemporaryFolder.create()
+    %{folder: directory} = Nutkin.Test.TemporaryFolder.temporary_folder()
     :rand.seed(:exsss, {1, 2, 3})
 
     named =

@@ -36,7 +36,8 @@ defmodule Nutkin.MsgpackTest do
   describe "Python's msgpack" do
     @describetag :python
 
-    setup {Nutkin.Test.TemporaryFolder, :create}
+    import Nutkin.Test.TemporaryFolder
+    setup :temporary_folder
 
     test "reads what is written here", %{folder: dir} do
       :rand.seed(:exsss, 1)

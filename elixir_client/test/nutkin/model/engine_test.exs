@@ -15,7 +15,8 @@ defmodule Nutkin.Model.EngineTest do
   @root Path.expand("../../../..", __DIR__)
   @peer Path.expand("../../support/model_peer.py", __DIR__)
 
-  setup {Nutkin.Test.TemporaryFolder, :create}
+  import Nutkin.Test.TemporaryFolder
+  setup :temporary_folder
 
   test "every operation is known there, with its arguments and its options", %{folder: dir} do
     domains = %{quotient: [[1, 2]], acosh: [[1.25, 1.5]]}

@@ -23,7 +23,7 @@ defmodule Nutkin.Worker.ProgramTest do
 
   test "a program that was killed is gone, and its port closed" do
     # Any program that waits for its input will do.
-    script = Path.join(Nutkin.Test.TemporaryFolder.create().folder, "waits")
+    script = Path.join(Nutkin.Test.TemporaryFolder.temporary_folder().folder, "waits")
     File.write!(script, "#!/bin/sh\nexec sleep 60\n")
     File.chmod!(script, 0o755)
     Process.flag(:trap_exit, true)
