@@ -22,7 +22,11 @@ class PrintingFinder(MetaPathFinder):
 
 
 def shout(*_: object) -> None:
+    import jax  # only now: the program takes its descriptors before anything large is imported
+
     print("from print")
+    jax.debug.print("from jax, {}", 1.5)
+    jax.jit(lambda x: jax.debug.print("from a program of jax, {}", x))(2.5)
     print("from print to stderr", file=sys.stderr)
     ctypes.CDLL(None).puts(b"from C")
     ctypes.CDLL(None).fflush(None)

@@ -105,14 +105,15 @@ def test_everything_printed_becomes_log_messages() -> None:
         assert early.body == {"level": "info", "source": "stdout", "text": "importing the engine"}
         port.signal(signal.SIGUSR1)
         lines = {"stdout": [], "stderr": []}
-        while len(lines["stdout"]) < 6 or len(lines["stderr"]) < 2:
+        while len(lines["stdout"]) < 8 or len(lines["stderr"]) < 2:
             log, before = port.until("log")
             assert before == []
             assert len(log.body["text"].encode()) <= 4096
             lines[log.body["source"]].append(log.body["text"])
-        stdout = ["from print", "from C", "\x00\x00\x00\x05 not \ufffd UTF-8"]
-        assert sorted(lines["stdout"][:3]) == sorted(stdout)
-        assert "".join(lines["stdout"][3:]) == LONG_LINE
+        python = ["from print", "from jax, 1.5", "from a program of jax, 2.5"]
+        stdout = [*python, "from C", "\x00\x00\x00\x05 not \ufffd UTF-8"]
+        assert sorted(lines["stdout"][:5]) == sorted(stdout)
+        assert "".join(lines["stdout"][5:]) == LONG_LINE
         assert lines["stderr"] == ["from print to stderr", "no end of line"]
         port.signal(signal.SIGUSR1)
         port.send("shutdown", 0)

@@ -146,33 +146,40 @@ defmodule Nutkin.FailuresTest do
     eventually(fn -> not alive?(os_pid) end)
   end
 
-  test "a BEAM that is killed leaves no program behind" do
-    script = """
-    {:ok, _} = Nutkin.start_link(#{inspect(port_options())})
+  # What another BEAM does before it is killed; it says so when it is at it.
+  @doings [
+    sampling: """
     {:ok, run} = Nutkin.start_run(Nutkin.Models.mean(), data: [y: [1.0]], draws: #{@endless}, credit: 1_000_000)
     ref = run.ref
     receive do: ({^ref, {:draws, _}} -> :ok)
-    {:ok, %{os_pid: os_pid}} = Nutkin.info()
-    IO.puts("sampling \#{os_pid}")
-    Process.sleep(:infinity)
+    """,
+    compiling: """
+    {:ok, run} = Nutkin.start_run(Nutkin.Models.slow_to_compile())
+    ref = run.ref
+    {:ok, %{requests: 1}} = Nutkin.ping()
+    receive do: ({^ref, _} -> raise("it is compiled already")), after: (500 -> :ok)
     """
+  ]
 
-    ebin = Path.join(Mix.Project.app_path(), "ebin")
-    args = ["-pa", ebin, "-e", script]
+  for {doing, program} <- @doings do
+    @tag doing: program
+    test "a BEAM that is killed while it is #{doing} leaves no program behind", %{doing: doing} do
+      script = """
+      {:ok, _} = Nutkin.start_link(#{inspect(port_options(env: %{"JAX_PLATFORMS" => "cpu", "NUTKIN_CACHE_DIR" => "off"}))})
+      #{doing}
+      {:ok, %{os_pid: os_pid}} = Nutkin.info()
+      IO.puts("busy \#{os_pid}")
+      Process.sleep(:infinity)
+      """
 
-    beam =
-      Port.open({:spawn_executable, System.find_executable("elixir")}, [
-        :binary,
-        :exit_status,
-        line: 1000,
-        args: args
-      ])
-
-    {:os_pid, beam_pid} = Port.info(beam, :os_pid)
-    assert_receive {^beam, {:data, {:eol, "sampling " <> os_pid}}}, 60_000
-    assert alive?(os_pid)
-    kill!(beam_pid)
-    assert_receive {^beam, {:exit_status, _}}, 5_000
-    eventually(fn -> not alive?(os_pid) end, 2_000)
+      ebin = Path.join(Mix.Project.app_path(), "ebin")
+      options = [:binary, :exit_status, line: 1000, args: ["-pa", ebin, "-e", script]]
+      beam = Port.open({:spawn_executable, System.find_executable("elixir")}, options)
+      {:os_pid, beam_pid} = Port.info(beam, :os_pid)
+      assert_receive {^beam, {:data, {:eol, "busy " <> os_pid}}}, 60_000
+      assert alive?(os_pid)
+      kill!(beam_pid)
+      eventually(fn -> not alive?(os_pid) end, 1_000)
+    end
   end
 end

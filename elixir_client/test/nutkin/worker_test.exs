@@ -129,7 +129,9 @@ defmodule Nutkin.WorkerTest do
 
   describe "a program that does not read" do
     setup do
-      %{worker: start_worker!(fault_options("never_reads"))}
+      worker = start_worker!(fault_options("never_reads"))
+      eventually(fn -> match?({:ok, %{phase: :ready}}, Nutkin.info(worker)) end)
+      %{worker: worker}
     end
 
     test "does not block the worker", %{worker: worker} do

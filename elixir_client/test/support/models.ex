@@ -21,6 +21,14 @@ defmodule Nutkin.Models do
     %{y: [28, 8, -3, 7, -1, 1, 18, 12], sigma: [15, 10, 16, 11, 9, 11, 10, 18]}
   end
 
+  @doc "A model that XLA compiles for many seconds."
+  def slow_to_compile do
+    model do
+      x <~ normal(0, 1)
+      factor(:end, Enum.reduce(1..200, x, fn _, value -> cos(tanh(exp(sin(value)))) end))
+    end
+  end
+
   @doc "A mean of given numbers; its posterior is known."
   def mean do
     model do

@@ -46,8 +46,13 @@ defmodule Nutkin.WorkerCase do
     name
   end
 
-  @doc "Whether a process of the operating system runs."
-  def alive?(os_pid), do: File.exists?("/proc/#{os_pid}")
+  @doc "Whether a process of the operating system runs. One that ended and waits to be collected by its parent does not."
+  def alive?(os_pid) do
+    case File.read("/proc/#{os_pid}/stat") do
+      {:ok, stat} -> not (stat =~ ") Z ")
+      {:error, _} -> false
+    end
+  end
 
   @doc "Kills a process of the operating system as a crash would."
   def kill!(os_pid), do: {_, 0} = System.cmd("kill", ["-KILL", to_string(os_pid)])
