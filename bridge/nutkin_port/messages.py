@@ -102,6 +102,8 @@ TYPES: dict[str, type[Body]] = {
     "shutdown": Shutdown,
 }
 
+OF_A_REQUEST = ("put", "ack", "cancel")  # these carry the id of an open request, the others one of their own
+
 
 def read(kind: str, body: dict[str, Any]) -> Body:
     """The typed body of a message.

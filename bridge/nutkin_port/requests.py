@@ -21,13 +21,13 @@ import nutkin
 import nutkin.compile
 import nutkin.model
 import nutkin.sampler
-from nutkin.errors import Cancelled, InvalidData, LimitExceeded, NutkinError, ProtocolError
+from nutkin.errors import Cancelled, InvalidData, LimitExceeded, NutkinError, ProtocolError, shortened
 from nutkin_port import codec, messages
 from nutkin_port.frames import FrameWriter
 from nutkin_port.limits import Limits
 from nutkin_port.logs import Logs
 from nutkin_port.messages import Ack, Cancel, Compile, LogDensity, Ping, Put, Sample, Shutdown
-from nutkin_port.runs import Run, fields
+from nutkin_port.runs import Run
 from nutkin_port.store import Store, Upload
 
 PROTOCOL = 1
@@ -74,10 +74,10 @@ class Requests:
             self._dispatch(id, message)
         except Exception as error:  # answered, whatever it is
             request = self._open.get(id)
-            if request is not None and kind in ("put", "ack", "cancel"):
-                self._abort(request, error)
-            else:
+            if kind not in messages.OF_A_REQUEST:
                 self.send("error", 0 if request else id, self._error_body(error))
+            elif request is not None:
+                self._abort(request, error)
         return True
 
     def shutdown(self) -> None:
@@ -93,6 +93,7 @@ class Requests:
             case Compile() | Sample() | LogDensity():
                 self._accept(id, message)
             case Ping():
+                self._check_free(id)
                 self.send("pong", id, self._pong())
             case Put() if request:
                 self._put(request, message)
@@ -102,15 +103,16 @@ class Requests:
                 self._cancel(request)
             # the others are for a request that has ended meanwhile
 
+    def _check_free(self, id: int) -> None:
+        if id == 0 or id in self._open:
+            raise ProtocolError("the id of a request is not free", expected="an unused number above 0", found=str(id))
+
     # ---- the way of a request
 
     def _accept(self, id: int, job: Compile | Sample | LogDensity) -> None:
         request = Request(id, job)
         with self._changed:
-            if id == 0 or id in self._open:
-                raise ProtocolError(
-                    "the id of a request is not free", expected="an unused number above 0", found=str(id)
-                )
+            self._check_free(id)
             if len(self._open) >= self._limits.requests:
                 raise LimitExceeded(
                     "too many requests are open",
@@ -205,7 +207,7 @@ class Requests:
         with self._changed:
             if self._open.get(request.id) is not request:
                 return  # cancelled while it was compiled
-            run = request.run = Run(
+            run = Run(
                 chains,
                 credit=request.credit,
                 compile_seconds=compiled["seconds"],
@@ -215,6 +217,7 @@ class Requests:
                 finish=lambda result: self._finish(request, result),
             )
             self.send("compiled", request.id, compiled)
+            request.run = run
         run.start()
 
     def _ack(self, request: Request, chunks: int) -> None:
@@ -271,7 +274,7 @@ class Requests:
         if isinstance(error, MemoryError):
             return LimitExceeded("there is not enough memory for the request").body()
         self._logs.emit_traceback(error)
-        return {"code": "internal", "message": f"{type(error).__name__} {_place(error)}: {error}"}
+        return {"code": "internal", "message": shortened(f"{type(error).__name__} {_place(error)}: {error}")}
 
     def _pong(self) -> dict[str, Any]:
         with self._changed:  # a request whose last answer is sent counts no more
@@ -299,8 +302,8 @@ def hello(limits: Limits) -> dict[str, Any]:
 def _compiled(sampler: nutkin.sampler.Sampler, seconds: float) -> dict[str, Any]:
     target = sampler.target
     return {
-        "parameters": [fields(parameter, ("name", "shape", "type", "size")) for parameter in target.parameters],
-        "deterministic": [fields(output, ("name", "shape", "type")) for output in target.deterministic],
+        "parameters": [{"name": p.name, "shape": p.shape, "type": p.type, "size": p.size} for p in target.parameters],
+        "deterministic": [{"name": o.name, "shape": o.shape, "type": o.type} for o in target.deterministic],
         "observed": list(target.observed),
         "dimension": target.dimension,
         "cached": sampler.cached,

@@ -7,9 +7,10 @@ chain whose chunk may not be sent yet is parked: it holds that one chunk, and no
 from __future__ import annotations
 
 import collections
+import dataclasses
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
 from typing import Any
 
@@ -22,9 +23,6 @@ from nutkin_port.limits import Limits
 
 CHUNK_SECONDS = 0.05
 PROGRESS_SECONDS = 0.1
-
-PROGRESS_FIELDS = ("chain", "phase", "iteration", "total", "divergences", "step_size", "tree_depth", "gradients")
-SUMMARY_FIELDS = ("chain", "divergences", "step_size", "inverse_mass", "gradients")
 
 Send = Callable[[str, dict[str, Any]], None]
 
@@ -135,7 +133,7 @@ class Run:
 
     def _report(self, state: ChainState) -> None:
         """At most one `progress` in PROGRESS_SECONDS, of the chain that waited longest for its turn."""
-        progress = fields(state.chain.progress(), PROGRESS_FIELDS)
+        progress = dataclasses.asdict(state.chain.progress())
         with self._lock:
             state.progress = progress
             now = time.monotonic()
@@ -152,19 +150,19 @@ class Run:
             self._running -= 1
             last = self._running == 0
         if last:
-            self._finish(self._error or self._done())
+            try:
+                result = self._error or self._done()
+            except Exception as error:  # the answer of the run, whatever it is
+                result = error
+            self._finish(result)
 
     def _done(self) -> dict[str, Any]:
         complete = all(state.chain.finished and not state.unsent for state in self._states)
         return {
             "status": "complete" if complete else "cancelled",
-            "chains": [fields(state.chain.summary(), SUMMARY_FIELDS) | {"draws": state.sent} for state in self._states],
+            "chains": [dataclasses.asdict(state.chain.summary()) | {"draws": state.sent} for state in self._states],
             "seconds": {"compile": self._compile_seconds, "sample": time.monotonic() - self._started},
         }
-
-
-def fields(value: object, names: tuple[str, ...]) -> dict[str, Any]:
-    return {name: getattr(value, name) for name in names}
 
 
 def pieces(chunk: Chunk, limits: Limits) -> Iterator[dict[str, Any]]:
@@ -192,5 +190,5 @@ def pieces(chunk: Chunk, limits: Limits) -> Iterator[dict[str, Any]]:
         }
 
 
-def _rows(arrays: dict[str, np.ndarray], rows: slice) -> dict[str, np.ndarray]:
+def _rows(arrays: Mapping[str, np.ndarray], rows: slice) -> dict[str, np.ndarray]:
     return {name: array[rows] for name, array in arrays.items()}

@@ -94,7 +94,7 @@ class Store:
 
     def put(self, address: bytes, array: np.ndarray) -> None:
         with self._lock:
-            if address in self._arrays:
+            if address in self._arrays or array.nbytes > self._limit:
                 return
             self._arrays[address] = array
             self._bytes += array.nbytes

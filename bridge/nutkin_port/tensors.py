@@ -14,8 +14,9 @@ import numpy as np
 
 from nutkin.errors import InvalidData
 from nutkin.model.types import DTYPES, NAMES, bits, kind
+from nutkin_port.limits import Limits
 
-MAX_RANK = 64
+MAX_RANK = Limits.rank
 
 Buffer = bytes | bytearray | memoryview
 

@@ -15,6 +15,15 @@ Each says what was expected, what was found and what to do, and where: the field
 
 from __future__ import annotations
 
+MAX_TEXT = 2000
+
+
+def shortened(value: str | int) -> str | int:
+    """A text of at most MAX_TEXT characters; anything else as it is."""
+    if isinstance(value, str) and len(value) > MAX_TEXT:
+        return f"{value[:MAX_TEXT]}… ({len(value)} characters)"
+    return value
+
 
 class NutkinError(Exception):
     """Base of all errors that a caller is meant to see. `code` names the class on the wire."""
@@ -42,10 +51,10 @@ class NutkinError(Exception):
         self.hint = hint
 
     def body(self) -> dict[str, str | int]:
-        """The fields that are set, as plain data."""
+        """The fields that are set, as plain data. What was found may come from outside: texts are cut to a length."""
         fields = ("message", "node", "index", "path", "expected", "found", "hint")
-        set_fields = {name: getattr(self, name) for name in fields if getattr(self, name) is not None}
-        return {"code": self.code, **set_fields}
+        values = {name: getattr(self, name) for name in fields}
+        return {"code": self.code, **{name: shortened(v) for name, v in values.items() if v is not None}}
 
     def __str__(self) -> str:
         parts = [self.message]

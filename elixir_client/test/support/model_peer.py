@@ -10,35 +10,22 @@ import sys
 from pathlib import Path
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
+import nutkin.compile
 from nutkin.errors import NutkinError
-from nutkin.model import Density, Spec, check, read
-from nutkin.model.ir import Data
-from nutkin.model.types import DTYPES, NAMES
+from nutkin.model import read
 from nutkin_port import codec
 
 
 def main(path):
     _, _, body = codec.unpack(Path(path).read_bytes())
-    data, blobs = body["data"], {bytes(address): tensor for address, tensor in body["blobs"]}
-    program = check(read(body["model"]), specs(data), specs(blobs))
-
-    inputs = {}
-    for index, step in program.inputs.items():
-        node = program.model.nodes[index]
-        array = data[node.name] if isinstance(node, Data) else blobs[node.blob]
-        inputs[index] = np.asarray(array, DTYPES[step.spec.type])
-
-    density = Density(program)
-    evaluate = jax.jit(lambda position: (density.outputs(position, inputs), density.log_density(position, inputs)))
-    values, log_density = evaluate(jnp.zeros(density.dimension))
+    blobs = {bytes(address): tensor for address, tensor in body["blobs"]}
+    target = nutkin.compile.bind(read(body["model"]), body["data"], blobs)
+    origin = np.zeros(target.dimension)
+    values = jax.jit(target.outputs)(origin, target.arguments)
+    log_density = jax.jit(target.log_density)(origin, target.arguments)
     return {"values": {name: value.tolist() for name, value in values.items()}, "log_density": float(log_density)}
-
-
-def specs(arrays):
-    return {key: Spec(array.shape, NAMES[array.dtype]) for key, array in arrays.items()}
 
 
 if __name__ == "__main__":

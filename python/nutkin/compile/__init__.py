@@ -3,7 +3,6 @@
 Imports `nutkin.model`; imported by `nutkin.sampler`.
 """
 
-from nutkin.compile.constants import INLINE_BYTES as INLINE_BYTES
 from nutkin.compile.executables import EXECUTABLES as EXECUTABLES
 from nutkin.compile.executables import Executables as Executables
 from nutkin.compile.executables import compilations as compilations

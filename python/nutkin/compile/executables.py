@@ -59,7 +59,7 @@ class Executables:
                 return self._entries[key]
             return None
 
-    def get(self, key: tuple, function: Callable, arguments: tuple, **jit_options: Any) -> tuple[Any, bool]:
+    def get(self, key: tuple, function: Callable, arguments: tuple) -> tuple[Any, bool]:
         """-> (the executable of `function` for the shapes of `arguments`, whether it was there already)."""
         if (found := self._find(key)) is not None:
             return found, True
@@ -69,13 +69,14 @@ class Executables:
             if (found := self._find(key)) is not None:
                 return found, True
             try:
-                compiled = jax.jit(function, **jit_options).lower(*arguments).compile()
+                compiled = jax.jit(function).lower(*arguments).compile()
             except jax.errors.JaxRuntimeError as error:
                 raise CompileFailed(f"XLA refused the program: {str(error).splitlines()[0]}") from error
-            _return_free_memory()
+            finally:
+                self._building.pop(key, None)
+                _return_free_memory()
             with self._lock:
                 self._entries[key] = compiled
-                self._building.pop(key, None)
                 while len(self._entries) > self._capacity:
                     self._entries.popitem(last=False)
             return compiled, False

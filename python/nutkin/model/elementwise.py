@@ -9,10 +9,8 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from nutkin.errors import InvalidModel
-from nutkin.model.plan import Operands, Plan, broadcast_shapes, broadcasts_to, cast
+from nutkin.model.plan import Operands, Plan, Planner, broadcast_shapes, broadcasts_to, cast
 from nutkin.model.types import bits, is_float, is_integer, show_shape
-
-Planner = Callable[[Operands], Plan]
 
 
 def _arithmetic(function: Callable[..., Array]) -> Planner:

@@ -9,7 +9,7 @@ from typing import Any
 
 from nutkin.errors import InvalidModel
 from nutkin.model import elementwise, reductions, structural
-from nutkin.model.plan import Operands, Plan
+from nutkin.model.plan import Operands, Plan, Planner
 from nutkin.model.types import DTYPES, Spec, kind
 
 
@@ -17,7 +17,7 @@ from nutkin.model.types import DTYPES, Spec, kind
 class Operation:
     """`planner` works out shape, types and function. `arity` is None for one or more operands."""
 
-    planner: Callable[[Operands], Plan]
+    planner: Planner
     arity: int | None
     optional: tuple[str, ...] = ()
     required: tuple[str, ...] = ()

@@ -55,6 +55,9 @@ class Operands:
         return None if axes is None else resolve_axes(axes, len(self.first.shape), option)
 
 
+Planner = Callable[[Operands], Plan]
+
+
 def cast(x: Array | np.ndarray, type_name: str) -> Array:
     """Convert as `Nx.as_type/2`: floats are truncated towards zero, NaN becomes 0, infinities the extreme integers."""
     dtype = DTYPES[type_name]

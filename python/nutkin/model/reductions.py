@@ -8,10 +8,8 @@ import jax.numpy as jnp
 from jax import Array, lax
 from jax.nn import logsumexp
 
-from nutkin.model.plan import Operands, Plan, cast, resolve_axis
+from nutkin.model.plan import Operands, Plan, Planner, cast, resolve_axis
 from nutkin.model.types import bits, kind, to_floating
-
-Planner = Callable[[Operands], Plan]
 
 
 def aggregate_type(name: str) -> str:

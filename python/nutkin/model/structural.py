@@ -82,7 +82,7 @@ def take(operands: Operands) -> Plan:
 
 
 def slice(operands: Operands) -> Plan:
-    """A window of x, with strides. One that would go over the end is moved back."""
+    """A window of x, with strides; it must lie within x."""
     spec = operands.first
     starts, lengths = operands.options["starts"], operands.options["lengths"]
     strides = operands.options.get("strides", [1] * len(starts))

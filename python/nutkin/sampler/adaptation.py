@@ -107,6 +107,7 @@ def adapt(
     """The state after one transition.
 
     `found`: in mode SEEK_POINT, whether the transition reached a point with a finite log density and gradient;
+    `gradient`: that of the initial point, 1 where it says nothing of the scale;
     `acceptance`: mean acceptance statistic of the transition; `entry`: the iteration's schedule entry.
     The first metric is 1 / |gradient| at the initial point: a guess of the posterior's scales before any draw exists,
     as nutpie makes it (https://pymc-devs.github.io/nutpie/).

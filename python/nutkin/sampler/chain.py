@@ -82,6 +82,7 @@ class Chain:
         self._sent = {WARMUP: 0, SAMPLE: 0}
         self._tuning = np.array(Tuning(target_accept=options.target_accept), dtype)
         self._spread = spread.astype(dtype)
+        self._gradients = 0
         self._tree_depth = 0.0
         self._next_count = _FIRST_CHUNK
         self._floats, self._words = pack(
@@ -109,6 +110,8 @@ class Chain:
         )
         state = self._state()  # waits for the device
         elapsed = time.perf_counter() - started
+        # The chain counts modulo 2^32, which one call cannot exceed.
+        self._gradients += (int(state.gradients) - self._gradients) % 2**32
         if int(state.adapted.mode) == SEEK_POINT:
             raise self._no_start()
 
@@ -133,7 +136,7 @@ class Chain:
             divergences=self._divergences[self._phase],
             step_size=float(state.adapted.step.size),
             tree_depth=self._tree_depth,
-            gradients=int(state.gradients),
+            gradients=self._gradients,
         )
 
     def summary(self) -> Summary:
@@ -144,7 +147,7 @@ class Chain:
             divergences=self._divergences[SAMPLE],
             step_size=float(state.adapted.step.size),
             inverse_mass=np.array(state.adapted.inverse_mass),
-            gradients=int(state.gradients),
+            gradients=self._gradients,
         )
 
     def _state(self):

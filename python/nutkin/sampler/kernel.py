@@ -35,7 +35,7 @@ class State(NamedTuple):
     point: Point
     key: jax.Array  # uint32 (2,)
     tick: jax.Array  # uint32: transitions made so far, those of searches included
-    gradients: jax.Array  # uint32: leapfrog steps so far
+    gradients: jax.Array  # uint32: leapfrog steps so far, modulo 2^32
     adapted: Adapted
 
 
@@ -108,9 +108,11 @@ def build_advance(
                 jnp.where(fail, 0.0, new.logp),
             )
             acceptance = outcome.acceptance.astype(dtype)
+            # A start that was given may lie where the gradient vanishes: it says nothing of the scale there.
+            scale_gradient = jnp.where(spread > 0, new.gradient, 1.0)
             adapted = _when(
                 ~running | ((entries[i] & schedule.FLAGS) != 0),
-                lambda a: adapt(a, found, new.position, new.gradient, acceptance, entries[i], tuning),
+                lambda a: adapt(a, found, new.position, scale_gradient, acceptance, entries[i], tuning),
                 state.adapted,
             )
             numbers = (

@@ -11,7 +11,8 @@ import numpy as np
 from nutkin.errors import InvalidOption
 
 MAX_CHAINS = 1024
-MAX_ITERATIONS = 10**9
+MAX_ITERATIONS = 2 * 10**9  # of one chain; random numbers repeat after 2^32 transitions
+_MAX_COUNT = 10**9
 MAX_TREE_DEPTH = 15
 
 
@@ -41,11 +42,14 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
     def __post_init__(self) -> None:
         _within("chains", self.chains, 1, MAX_CHAINS)
-        _within("draws", self.draws, 1, MAX_ITERATIONS)
-        _within("warmup", self.warmup, 0, MAX_ITERATIONS)
+        _within("draws", self.draws, 1, _MAX_COUNT)
+        _within("warmup", self.warmup, 0, _MAX_COUNT)
         _within("seed", self.seed, 0, 2**64 - 1)
         _within("max_tree_depth", self.max_tree_depth, 1, MAX_TREE_DEPTH)
-        _within("thin", self.thin, 1, MAX_ITERATIONS)
+        _within("thin", self.thin, 1, _MAX_COUNT)
+        if self.warmup + self.draws * self.thin > MAX_ITERATIONS:
+            found = f"{self.warmup} + {self.draws} x {self.thin}"
+            raise _wrong("draws", f"at most {MAX_ITERATIONS} iterations in all, warmup + draws x thin", found)
         _one_of("mass_matrix", self.mass_matrix, ("diagonal",))
         _one_of("precision", self.precision, ("f64", "f32"))
         if not 0.0 < self.target_accept < 1.0:
@@ -66,5 +70,5 @@ def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
 
 def _wrong(name: str, expected: str, found: Any) -> InvalidOption:
     return InvalidOption(
-        f"option `{name}` is out of range", path=f"$.options.{name}", expected=expected, found=repr(found)
+        f"option `{name}` is out of range", path=f"$.options.{name}", expected=expected, found=str(found)
     )

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from nutkin.compile import bind
+from nutkin.errors import InvalidOption
 from nutkin.model import read
 from nutkin.sampler.chain import Chain, Chunk, Summary
 from nutkin.sampler.compiled import compile_sampler
@@ -39,7 +40,10 @@ def sample(
     `nutkin.sampler.Options`. Chains run in as many threads as there are cores. Warmup is not returned.
     Errors: InvalidModel, InvalidData, InvalidOption, CompileFailed, InitFailed.
     """
-    settings = Options(**{**options, "keep_warmup": False})
+    settings = Options(**options)
+    if settings.keep_warmup:
+        hint = "use `nutkin.sampler.Run`"
+        raise InvalidOption("`nutkin.sample` returns no warmup", path="$.options.keep_warmup", hint=hint)
     arrays = {name: np.asarray(value) for name, value in (data or {}).items()}
     target = bind(read(model), arrays, tensors or {}, precision=settings.precision)
     run = Run(compile_sampler(target, max_tree_depth=settings.max_tree_depth), settings)
