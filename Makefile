@@ -8,13 +8,13 @@ prepare = environment=$$(./scripts/environment.sh); eval "$$environment"
 
 setup:
 	@$(prepare)
-	cd elixir_client && MIX_BUILD_PATH="$$MIX_BUILD_ROOT/dev" mix compile --warnings-as-errors </dev/null
+	cd elixir_client && MIX_BUILD_PATH="$$NUTKIN_BUILD/dev" mix compile --warnings-as-errors </dev/null
 
 # Eight schools, from Elixir, through a real port.
 demo:
 	@$(prepare)
 	cd elixir_client
-	export MIX_ENV=dev MIX_BUILD_PATH="$$MIX_BUILD_ROOT/dev"
+	export MIX_ENV=dev MIX_BUILD_PATH="$$NUTKIN_BUILD/dev"
 	mix run examples/eight_schools.exs </dev/null
 
 # Everything that CI runs: lint, the engine and the port under pytest, the client under ExUnit.
@@ -23,7 +23,7 @@ test: lint
 	export JAX_PLATFORMS=cpu
 	python -m pytest
 	cd elixir_client
-	export MIX_ENV=test MIX_BUILD_PATH="$$MIX_BUILD_ROOT/test"
+	export MIX_ENV=test MIX_BUILD_PATH="$$NUTKIN_BUILD/test"
 	mix compile --warnings-as-errors </dev/null
 	mix test </dev/null
 
@@ -38,7 +38,7 @@ lint:
 # Side by side with the peers, in one run. Installs each in an environment of its own.
 bench: setup
 	@$(prepare)
-	export MIX_ENV=dev MIX_BUILD_PATH="$$MIX_BUILD_ROOT/dev"
+	export MIX_ENV=dev MIX_BUILD_PATH="$$NUTKIN_BUILD/dev"
 	python -m benchmarks.run
 
 clean:

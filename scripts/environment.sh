@@ -87,7 +87,7 @@ case "${LC_ALL:-${LC_CTYPE:-${LANG:-}}}" in *UTF-8* | *utf8*) locale= ;; *) loca
 cat <<VARIABLES
 export NUTKIN_PYTHON='$venv/bin/python'
 export PATH='$venv/bin':"\$PATH"
-export MIX_BUILD_ROOT='$build'
+export NUTKIN_BUILD='$build'
 export RUFF_CACHE_DIR='$state/.ruff_cache'
 export PYTEST_ADDOPTS='-o cache_dir=$state/.pytest_cache'
 export HYPOTHESIS_STORAGE_DIRECTORY='$state/.hypothesis'

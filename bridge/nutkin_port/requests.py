@@ -1,12 +1,13 @@
 """Open requests: each waits for its blobs, is compiled, and becomes a value or a run, until its last answer is sent.
 
-Messages are handled one after another by one thread; models are read and chains advance on a pool of as many threads as
+Messages are handled one after another by one thread; models are read, bound and sampled on a pool of as many threads as
 there are cores; one thread compiles. Whoever closes a request first sends its last answer, and nobody sends another.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 import threading
 import time
@@ -151,7 +152,7 @@ class Requests:
             if missing:  # sent under the lock: after it, the blobs may be there, and the request further on its way
                 self.send("need", request.id, {"blobs": missing})
                 return
-        self._work(self._compiler, request, self._compile)
+        self._work(self._pool, request, self._bind)
 
     def _put(self, request: Request, put: Put) -> None:
         if put.blob in request.arrays:
@@ -184,17 +185,27 @@ class Requests:
                 request.uploads.pop(address, None)
             ready = [request for request in waiting if not request.missing]
         for request in ready:
-            self._work(self._compiler, request, self._compile)
+            self._work(self._pool, request, self._bind)
 
-    def _compile(self, request: Request) -> None:
+    def _bind(self, request: Request) -> None:
+        """A request whose programs are at hand goes on at once, past those that wait for a compilation."""
         job = request.job
         data = {name: request.arrays[address] for name, address in job.data.items()}
         constants = {address: request.arrays[address] for address in request.model.blobs()}
-        started = time.monotonic()
         target = nutkin.compile.bind(request.model, data, constants, precision=job.options.precision)
         if isinstance(job, LogDensity):
-            self._close(request, "value", _value(target, job))
-            return
+            at_hand, step = target.has_gradient_program(), self._evaluate
+        else:
+            at_hand = nutkin.sampler.has_programs(target, max_tree_depth=job.options.max_tree_depth)
+            step = self._compile
+        self._work(self._pool if at_hand else self._compiler, request, functools.partial(step, target=target))
+
+    def _evaluate(self, request: Request, target: nutkin.compile.Target) -> None:
+        self._close(request, "value", _value(target, request.job))
+
+    def _compile(self, request: Request, target: nutkin.compile.Target) -> None:
+        job = request.job
+        started = time.monotonic()
         sampler = nutkin.sampler.compile_sampler(target, max_tree_depth=job.options.max_tree_depth)
         body = _compiled(sampler, time.monotonic() - started)
         if isinstance(job, Compile):

@@ -132,8 +132,12 @@ class Run:
             self._submit(self._advance, state)
 
     def _report(self, state: ChainState) -> None:
-        """At most one `progress` in PROGRESS_SECONDS, of the chain that waited longest for its turn."""
+        """At most one `progress` in PROGRESS_SECONDS, of the chain that waited longest; one of each that finished."""
         progress = dataclasses.asdict(state.chain.progress())
+        if state.chain.finished:
+            state.progress = None
+            self._send("progress", progress)
+            return
         with self._lock:
             state.progress = progress
             now = time.monotonic()

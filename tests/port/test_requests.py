@@ -230,3 +230,30 @@ def test_an_upload_of_80_megabytes() -> None:
         port.send("ping", 2)
         pong, _ = port.until("pong", id=2)
         assert pong.body["blobs"] == {"count": 1, "bytes": 80_000_000}
+
+
+def test_what_was_found_is_cut_to_a_length(port: PortClient) -> None:
+    """An answer that repeats what it was given must still be a frame."""
+    for options in ({"mass_matrix": "x" * 6_000_000}, {"x" * 15_000_000: 1}):
+        port.send("sample", 1, {**gaussian(), "options": options})
+        error, _ = port.until("error", id=1)
+        assert error.body["code"] == "invalid_option"
+        assert sum(len(str(text)) for text in error.body.values()) < 10_000
+    port.send("ping", 2)
+    port.until("pong", id=2)
+
+
+def test_messages_for_requests_that_are_not_open_are_ignored(port: PortClient) -> None:
+    port.send("ack", 7, {"chunks": "many"})
+    port.send("ack", 7, {"chunks": 1})
+    port.send("cancel", 7, {})
+    port.send("ping", 8)
+    pong, before = port.until("pong", id=8)
+    assert before == []
+    assert pong.body["requests"] == 0
+
+
+def test_a_ping_needs_a_free_id(port: PortClient) -> None:
+    port.send("ping", 0)
+    error, _ = port.until("error", id=0)
+    assert error.body["code"] == "protocol"

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from port.models import SCHOOLS_Y, gaussian, put_schools, schools, shifted_gaussian
+from port.models import SCHOOLS_Y, gaussian, put_schools, schools, shifted_gaussian, slow_to_compile
 from port.port_client import DEADLINE, Message, PortClient, encode
 
 QUIET_SECONDS = 0.4
@@ -194,6 +194,25 @@ def test_progress_is_sent_at_most_ten_times_a_second(port: PortClient) -> None:
     assert 10 < last["iteration"] < last["total"]
     assert last["step_size"] > 0
     assert last["gradients"] > 0
+
+
+def test_every_finished_chain_says_so(port: PortClient) -> None:
+    start(port, 1, chains=4, draws=50, warmup=50, credit=UNLIMITED)
+    _, before = port.until("done", id=1)
+    last = {m.body["chain"]: m.body for m in before if m.kind == "progress"}
+    assert {chain: body["iteration"] for chain, body in last.items()} == dict.fromkeys(range(4), 100)
+
+
+def test_a_request_whose_programs_are_there_passes_a_compilation(port: PortClient) -> None:
+    start(port, 1, chains=1, draws=10, credit=UNLIMITED)
+    port.until("done", id=1)
+    port.send("compile", 2, {**slow_to_compile(), "options": {}})
+    start(port, 3, chains=1, draws=10, credit=UNLIMITED)
+    done, before = port.until("done", id=3)
+    assert done.body["status"] == "complete"
+    assert not any(message.id == 2 for message in before)
+    port.send("cancel", 2)
+    port.until("error", id=2)
 
 
 def test_variables_and_thinning(port: PortClient) -> None:

@@ -136,3 +136,11 @@ def test_an_array_larger_than_the_store_is_not_kept() -> None:
     store = Store(limit=300)
     store.put(bytes(32), np.zeros(301, np.uint8))
     assert store.usage() == {"count": 0, "bytes": 0}
+
+
+def test_a_blob_larger_than_the_store_drops_nothing() -> None:
+    store = Store(100)
+    store.put(b"small", np.zeros(10))
+    store.put(b"large", np.zeros(100))
+    assert store.get(b"small") is not None
+    assert store.get(b"large") is None

@@ -59,6 +59,9 @@ class Executables:
                 return self._entries[key]
             return None
 
+    def __contains__(self, key: tuple) -> bool:
+        return key in self._entries
+
     def get(self, key: tuple, function: Callable, arguments: tuple) -> tuple[Any, bool]:
         """-> (the executable of `function` for the shapes of `arguments`, whether it was there already)."""
         if (found := self._find(key)) is not None:

@@ -67,6 +67,10 @@ class Target:
         value, gradient = self._run("value_and_gradient", jax.value_and_grad(self.log_density), position)
         return np.asarray(value), np.asarray(gradient)
 
+    def has_gradient_program(self) -> bool:
+        """Whether `value_and_gradient` would compile nothing."""
+        return (self.key, "value_and_gradient") in EXECUTABLES
+
     def terms(self, position: np.ndarray) -> dict[str, float]:
         """What each rv, observe and factor node contributes to the log density at a position."""
 

@@ -9,6 +9,7 @@ from nutkin.sampler.chain import Progress as Progress
 from nutkin.sampler.chain import Summary as Summary
 from nutkin.sampler.compiled import Sampler as Sampler
 from nutkin.sampler.compiled import compile_sampler as compile_sampler
+from nutkin.sampler.compiled import has_programs as has_programs
 from nutkin.sampler.kernel import STATISTICS as STATISTICS
 from nutkin.sampler.options import Init as Init
 from nutkin.sampler.options import Options as Options

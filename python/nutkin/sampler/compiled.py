@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +13,7 @@ import numpy as np
 from jax import lax
 
 from nutkin.compile import EXECUTABLES, Target
+from nutkin.errors import InvalidModel
 from nutkin.model.types import DTYPES, bits
 from nutkin.sampler.adaptation import Tuning
 from nutkin.sampler.kernel import build_advance, initial_state, pack
@@ -29,7 +30,6 @@ class Sampler:
     target: Target
     capacity: int
     cached: bool
-    seconds: float
     _advance: Any
     _outputs: Any
 
@@ -49,36 +49,50 @@ class Sampler:
 def compile_sampler(target: Target, *, max_tree_depth: int = 10) -> Sampler:
     """Compile both programs for this model and the shapes of its data, unless they are at hand.
 
-    Errors: CompileFailed.
+    Errors: InvalidModel for a model without free parameters, CompileFailed.
     """
-    started = time.perf_counter()
+    if target.dimension == 0:
+        hint = "give it a variable with a distribution: `mu <~ normal(0, 1)`"
+        raise InvalidModel("the model has no free parameter, so there is nothing to sample", hint=hint)
+    advance_key, outputs_key, capacity = _keys(target, max_tree_depth)
     dimension, dtype = target.dimension, DTYPES[target.precision]
-    depth = max(max_tree_depth, _COMPILED_DEPTH)
-    outputs = (*target.parameters, *target.deterministic)
-    row_bytes = sum(bits(o.type) // 8 * int(np.prod(o.shape, dtype=np.int64)) for o in outputs)
-    capacity = max(1, min(_MAX_CAPACITY, _BUFFER_BYTES // max(1, row_bytes, dtype.itemsize * dimension)))
-
-    state = initial_state(dimension, 0, 0, np.zeros(dimension), dtype)
-    advance_arguments = (
-        *pack(state, np),
-        np.array(Tuning(), dtype),
-        np.zeros(dimension, dtype),
-        np.zeros(capacity, np.int32),
-        np.int32(0),
-        target.arguments,
-    )
     advance, advance_cached = EXECUTABLES.get(
-        (target.key, "advance", depth, capacity),
-        build_advance(target.log_density, dimension, depth, capacity),
-        advance_arguments,
+        advance_key,
+        build_advance(target.log_density, dimension, _depth(max_tree_depth), capacity),
+        (
+            *pack(initial_state(dimension, 0, 0, np.zeros(dimension), dtype), np),
+            np.array(Tuning(), dtype),
+            np.zeros(dimension, dtype),
+            np.zeros(capacity, np.int32),
+            np.int32(0),
+            target.arguments,
+        ),
     )
-    outputs_program, outputs_cached = EXECUTABLES.get(
-        (target.key, "outputs", capacity),
+    outputs, outputs_cached = EXECUTABLES.get(
+        outputs_key,
         _build_outputs(target),
         (np.zeros((capacity, dimension), dtype), np.int32(0), target.arguments),
     )
-    cached = advance_cached and outputs_cached
-    return Sampler(target, capacity, cached, time.perf_counter() - started, advance, outputs_program)
+    return Sampler(target, capacity, advance_cached and outputs_cached, advance, outputs)
+
+
+def has_programs(target: Target, *, max_tree_depth: int = 10) -> bool:
+    """Whether `compile_sampler` would compile nothing."""
+    advance_key, outputs_key, _ = _keys(target, max_tree_depth)
+    return advance_key in EXECUTABLES and outputs_key in EXECUTABLES
+
+
+def _keys(target: Target, max_tree_depth: int) -> tuple[tuple, tuple, int]:
+    """-> (key of the chain's loop, key of the outputs, capacity of both)."""
+    outputs = (*target.parameters, *target.deterministic)
+    outputs_bytes = sum(bits(o.type) // 8 * math.prod(o.shape) for o in outputs)
+    row_bytes = max(1, outputs_bytes, DTYPES[target.precision].itemsize * target.dimension)
+    capacity = max(1, min(_MAX_CAPACITY, _BUFFER_BYTES // row_bytes))
+    return (target.key, "advance", _depth(max_tree_depth), capacity), (target.key, "outputs", capacity), capacity
+
+
+def _depth(max_tree_depth: int) -> int:
+    return max(max_tree_depth, _COMPILED_DEPTH)
 
 
 def _build_outputs(target: Target):

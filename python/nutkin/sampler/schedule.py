@@ -50,7 +50,8 @@ def sampling(iterations: int, max_depth: int) -> Schedule:
 
 
 def window_ends(iterations: int) -> tuple[int, list[int]]:
-    """-> (first iteration that is collected, ends of the metric windows), Stan's rule.
+    """-> (first iteration that is collected, ends of the metric windows), Stan's rule (but for warmups of 151 to 199
+    iterations, whose only window takes all that is left).
 
     Buffers of 75 and 50 iterations around windows of 25, 50, 100, ...; the last window takes what is left. Short
     warmups give 15 % and 10 % to the buffers and have one window; below 20 iterations there is none.

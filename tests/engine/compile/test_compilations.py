@@ -7,9 +7,9 @@ import nutkin
 from engine.builder import Builder
 from engine.schools import DATA, eight_schools
 from nutkin.compile import Executables, bind, compilations
-from nutkin.errors import CompileFailed
+from nutkin.errors import CompileFailed, InvalidModel
 from nutkin.model import read
-from nutkin.sampler import compile_sampler
+from nutkin.sampler import compile_sampler, has_programs
 
 
 def sampled(tree, data, **options):
@@ -83,6 +83,15 @@ def test_a_sampler_says_whether_it_compiled():
     tree = eight_schools()
     tree.deterministic("unlike_the_others", tree.call("negate", 2.5))
     arrays = {name: np.asarray(values) for name, values in DATA.items()}
-    first, second = (compile_sampler(bind(read(tree.tree()), arrays, {})) for _ in range(2))
-    assert (first.cached, second.cached) == (False, True)
-    assert first.seconds > second.seconds
+    target = bind(read(tree.tree()), arrays, {})
+    assert not has_programs(target)
+    assert not compile_sampler(target).cached
+    assert has_programs(target)
+    assert compile_sampler(target).cached
+
+
+def test_a_model_without_parameters_is_not_sampled():
+    tree = Builder()
+    tree.observe("obs", "normal", {"mu": 0, "sigma": 1}, 0.5)
+    with pytest.raises(InvalidModel, match="no free parameter"):
+        nutkin.sample(tree.tree())
