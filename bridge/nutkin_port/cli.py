@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -28,7 +29,12 @@ def main(arguments: list[str] | None = None) -> int:
     except (OSError, NutkinError) as error:
         print(f"nutkin: {options.file}: {error}", file=sys.stderr)
         return 1
-    print(json.dumps(inspect.to_json(contents), ensure_ascii=False) if options.json else inspect.to_text(contents))
+    sys.stdout.reconfigure(errors="backslashreplace")  # a terminal may not know every character
+    try:
+        print(json.dumps(inspect.to_json(contents), ensure_ascii=False) if options.json else inspect.to_text(contents))
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever reads has seen enough; nothing may be written at exit either
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
 

@@ -25,15 +25,16 @@ def read(data: bytes) -> Contents:
     """A tensor or container, or messages. InvalidData when the bytes are none of the four."""
     if nx_serialize.is_nx(data):
         return nx_serialize.read(data, max_bytes=Limits.tensor)
-    for reader in (_one_frame, _stream, _payload):
+    reasons = []
+    for name, reader in (("a frame", _one_frame), ("a stream of frames", _stream), ("a tensor payload", _payload)):
         try:
             return reader(data)
-        except (ProtocolError, InvalidData):
-            continue
+        except (ProtocolError, InvalidData) as error:
+            reasons.append(f"as {name}: {error}")
     raise InvalidData(
         "the bytes are nothing that Nutkin reads",
         expected="Nx.serialize bytes, a tensor payload, a frame, or a stream of frames",
-        found=data[:8].hex(" ") or "nothing",
+        found=f"{data[:8].hex(' ') or 'nothing'} ({'; '.join(reasons)})",
     )
 
 
@@ -50,7 +51,7 @@ def to_json(contents: Contents) -> Any:
 def to_text(contents: Contents) -> str:
     """Readable lines: type, shape with the names of its axes, and values as numpy prints them."""
     if isinstance(contents, list):
-        return "\n".join(f"{kind} {id}\n{_indent(_body_text(body))}" for kind, id, body in contents)
+        return "\n".join(f"{_word(kind)} {id}\n{_indent(_body_text(body))}" for kind, id, body in contents)
     return _node_text(contents)
 
 
@@ -111,7 +112,12 @@ def _node_text(node: nx_serialize.Node) -> str:
 
 
 def _body_text(body: dict[str, Any]) -> str:
-    return "\n".join(f"{key}: {_value_text(value)}" for key, value in body.items())
+    return "\n".join(f"{_word(key)}: {_value_text(value)}" for key, value in body.items())
+
+
+def _word(text: str) -> str:
+    """A word from outside, without what could steer a terminal."""
+    return text if text.isprintable() else repr(text)
 
 
 def _value_text(value: Any) -> str:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
+import msgpack
 import numpy as np
 import pytest
 
 from nutkin_port import cli, tensors
 from port.nx_files import GOLDEN as NX_GOLDEN
+from port.port_client import environment
 from port.record_golden import GOLDEN
 
 
@@ -73,6 +77,31 @@ def test_files_that_hold_nothing_readable(contents: bytes, tmp_path: Path, capsy
     file.write_bytes(contents)
     assert cli.main(["inspect", str(file)]) == 1
     assert str(file) in capsys.readouterr().err
+
+
+def test_the_reason_why_a_frame_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "frame"
+    path.write_bytes(msgpack.packb(["ping", 1, {"x": float("nan")}]))
+    assert cli.main(["inspect", str(path)]) == 1
+    assert "finite" in capsys.readouterr().err
+
+
+def test_escapes_do_not_reach_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "frame"
+    path.write_bytes(msgpack.packb(["\x1b[2J", 1, {"\x1b[2J": "\x1b[2J"}]))
+    assert "\x1b" not in output(capsys, path)
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
+def test_any_terminal_and_any_reader(encoding: str) -> None:
+    command = [sys.executable, "-m", "nutkin_port.cli", "inspect", NX_GOLDEN / "struct_derived.nx"]
+    variables = {**environment(), "PYTHONIOENCODING": encoding}
+    with subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()  # as `head` does
+        assert process.stderr.read() == b""
+        assert process.wait() == 0
+    output = subprocess.run(command, env=variables, check=True, capture_output=True).stdout
+    assert b"struct" in output
 
 
 def test_a_missing_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -196,6 +196,13 @@ def test_progress_is_sent_at_most_ten_times_a_second(port: PortClient) -> None:
     assert last["gradients"] > 0
 
 
+def test_credit_may_come_before_the_run(port: PortClient) -> None:
+    start(port, 1, gaussian(size=23), chains=1, draws=20, warmup=20, credit=0)
+    port.send("ack", 1, {"chunks": 1000})  # while it is compiled
+    done, _ = port.until("done", id=1)
+    assert done.body["chains"][0]["draws"] == 20
+
+
 def test_every_finished_chain_says_so(port: PortClient) -> None:
     start(port, 1, chains=4, draws=50, warmup=50, credit=UNLIMITED)
     _, before = port.until("done", id=1)

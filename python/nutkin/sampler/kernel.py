@@ -42,7 +42,7 @@ class State(NamedTuple):
 def initial_state(dimension: int, seed: int, chain: int, centre: np.ndarray, dtype: np.dtype) -> State:
     """A chain that has not begun: `centre` (d,) is the middle of its random starts."""
     zero, zeros = dtype.type(0), np.zeros(dimension, dtype)
-    key = np.random.SeedSequence([seed, chain]).generate_state(2)
+    key = np.random.SeedSequence(seed, spawn_key=(chain,)).generate_state(2)
     step = Step(dtype.type(1), zero, zero, zero, zero)
     adapted = Adapted(np.int32(SEEK_POINT), np.ones(dimension, dtype), step, Moments(zero, zeros, zeros))
     return State(Point(centre.astype(dtype), zeros, zero), key, np.uint32(0), np.uint32(0), adapted)

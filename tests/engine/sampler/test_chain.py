@@ -53,6 +53,12 @@ def test_draws_depend_on_seed_and_chain(sampler):
     assert not np.array_equal(chunk.variables["mu"], mu[: chunk.count])
 
 
+def test_large_seeds_are_no_chains_of_small_ones(sampler):
+    first = [Run(sampler, Options(chains=2, seed=seed)).chains for seed in (0, 2**32, 2**64 - 1)]
+    keys = {tuple(chain._state().key.tolist()) for chains in first for chain in chains}
+    assert len(keys) == 6
+
+
 def test_chunks_are_consecutive_and_have_all_variables(sampler):
     chain, chunks = collect(sampler, cut=7, keep_warmup=True)
     for phase, length in (("warmup", 80), ("sample", 60)):

@@ -57,6 +57,7 @@ class Recursive:
     energy: float
     positions: list[np.ndarray] = field(default_factory=list)
     acceptances: list[float] = field(default_factory=list)
+    energies: list[float] = field(default_factory=list)
     diverging: bool = False
 
     def persists(self, first, last, total):
@@ -79,6 +80,7 @@ class Recursive:
         error = 0.5 * (self.inverse_mass * end.p) @ end.p - log_density(end.q) - self.energy
         error = np.inf if np.isnan(error) else error
         self.positions.append(end.q)
+        self.energies.append(self.energy + error)
         self.acceptances.append(min(1.0, np.exp(min(0.0, -error))))
         self.diverging = error > 1000
         return None if self.diverging else (end.p, end.p, end.p)
@@ -114,7 +116,11 @@ def test_trees_are_those_of_the_definition():
         assert bool(outcome.diverging) == run.diverging
         assert np.isclose(outcome.acceptance, np.mean(run.acceptances), atol=1e-8)
         candidates = np.array([q, *run.positions])
-        assert np.abs(candidates - outcome.point.position).max(1).min() < 1e-8
+        distances = np.abs(candidates - outcome.point.position).max(1)
+        chosen = int(distances.argmin())
+        assert distances[chosen] < 1e-8
+        assert bool(outcome.moved) == (chosen != 0)
+        assert np.isclose(outcome.energy, [run.energy, *run.energies][chosen], atol=1e-7)
         depths.add(depth)
         divergences += run.diverging
     assert depths == set(range(1, DEPTH + 1))
