@@ -23,6 +23,7 @@ import nutkin.compile
 import nutkin.model
 import nutkin.sampler
 from nutkin.errors import Cancelled, InvalidData, LimitExceeded, NutkinError, ProtocolError, shortened
+from nutkin.model.types import NAMES, show_shape
 from nutkin_port import codec, messages
 from nutkin_port.frames import FrameWriter
 from nutkin_port.limits import Limits
@@ -333,8 +334,8 @@ def _value(target: nutkin.compile.Target, job: LogDensity) -> dict[str, Any]:
         raise InvalidData(
             "`position` does not fit the model",
             path="$.position",
-            expected=f"a tensor of shape ({target.dimension},) and of real numbers",
-            found=f"{position.dtype}{list(position.shape)}",
+            expected=f"real numbers of shape {show_shape((target.dimension,))}",
+            found=f"{NAMES[position.dtype]} {show_shape(position.shape)}",
         )
     value, gradient = target.value_and_gradient(position)
     return {"value": value, "gradient": gradient, "position": position}

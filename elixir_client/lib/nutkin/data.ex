@@ -3,7 +3,7 @@ defmodule Nutkin.Data do
   The values for the data slots of a model: checked against the slots, and turned into blobs.
   """
 
-  alias Nutkin.{Blob, Model}
+  alias Nutkin.{Blob, Model, Tensor}
   alias Nutkin.Error.InvalidData
 
   @typedoc "The address of each slot's blob as it goes into a request, and the blobs by address."
@@ -12,7 +12,9 @@ defmodule Nutkin.Data do
   @doc """
   Encodes `values`, a map from slot name to value (names as strings), for `model`. Every slot must be there and no other.
 
-  A value is a number, nested lists of numbers, a `Nutkin.Tensor` or an `Nx.Tensor`.
+  A value is a number, nested lists of numbers, a `Nutkin.Tensor`, an `Nx.Tensor` or a `Nutkin.Blob`. Numbers and lists
+  become the type that the slot declares. What declares a shape gets a value of that shape; a blob's is checked by the
+  worker.
 
       iex> model = Nutkin.Model.build(fn -> Nutkin.Model.Language.data(:y) end)
       iex> {:ok, data} = Nutkin.Data.encode(model, %{"y" => [1, 2, 3]})
@@ -25,16 +27,47 @@ defmodule Nutkin.Data do
   @spec encode(Model.t(), %{String.t() => term()}) :: {:ok, t()} | {:error, InvalidData.t()}
   def encode(model, values) do
     with :ok <- check_names(Model.slots(model), Map.keys(values)) do
-      Enum.reduce_while(values, {:ok, %{addresses: %{}, blobs: model.blobs}}, fn {name, value}, {:ok, data} ->
-        case Blob.cast(value) do
-          {:ok, blob} ->
-            addresses = Map.put(data.addresses, name, {:bin, blob.sha})
-            {:cont, {:ok, %{addresses: addresses, blobs: Map.put(data.blobs, blob.sha, blob)}}}
+      slots = for %{"kind" => "data", "name" => name} = slot <- model.nodes, into: %{}, do: {name, slot}
 
-          {:error, error} ->
-            {:halt, {:error, %{error | node: name}}}
+      Enum.reduce_while(values, {:ok, %{addresses: %{}, blobs: model.blobs}}, fn {name, value}, {:ok, data} ->
+        with {:ok, value} <- cast(value, slots[name]["type"]),
+             :ok <- check_shape(shape(value), slots[name]["shape"]),
+             {:ok, blob} <- Blob.cast(value) do
+          addresses = Map.put(data.addresses, name, {:bin, blob.sha})
+          {:cont, {:ok, %{addresses: addresses, blobs: Map.put(data.blobs, blob.sha, blob)}}}
+        else
+          {:error, error} -> {:halt, {:error, %{error | node: name}}}
         end
       end)
+    end
+  end
+
+  # Tensors have a type, which is theirs to change.
+  defp cast(%module{} = tensor, _type) when module in [Tensor, Nx.Tensor, Blob], do: {:ok, tensor}
+  defp cast(value, type), do: Tensor.cast(value, type: type)
+
+  # Vectorized axes are the first ones.
+  defp shape(%{__struct__: Nx.Tensor, shape: shape, vectorized_axes: [_ | _] = axes}) do
+    Keyword.values(axes) ++ Tuple.to_list(shape)
+  end
+
+  defp shape(%{shape: shape}), do: Tuple.to_list(shape)
+  defp shape(%Blob{}), do: nil
+
+  defp check_shape(shape, declared) when shape == nil or declared == nil or shape == declared, do: :ok
+
+  defp check_shape(shape, declared) do
+    fits =
+      length(shape) == length(declared) and
+        Enum.all?(Enum.zip(shape, declared), fn {size, free} -> free in [nil, size] end)
+
+    if fits do
+      :ok
+    else
+      [expected, found] = for sizes <- [declared, shape], do: inspect(List.to_tuple(sizes))
+
+      {:error,
+       InvalidData.exception(message: "the shape is not the declared one", expected: expected, found: found)}
     end
   end
 
@@ -47,12 +80,20 @@ defmodule Nutkin.Data do
 
       {[missing | _], _} ->
         message = "no value for the data slot #{missing}"
-        hint = "give it as data: %{#{missing}: ...}"
+        hint = "give it as data: %{#{key(missing)} ...}"
         {:error, InvalidData.exception(message: message, node: missing, expected: expected, hint: hint)}
 
       {[], [unknown | _]} ->
         message = "the model has no data slot #{unknown}"
         {:error, InvalidData.exception(message: message, node: unknown, expected: expected)}
+    end
+  end
+
+  # As it is written in a map.
+  defp key(name) do
+    case Model.Printer.label(name) do
+      ":" <> name -> name <> ":"
+      quoted -> quoted <> " =>"
     end
   end
 end

@@ -15,7 +15,8 @@ defmodule Nutkin.Model do
         end
 
   The block is ordinary Elixir that runs once, and writes down what it is told: with variables and lists from around it,
-  loops, and functions. What can be said in it is described in `Nutkin.Model.Language`.
+  loops, and functions. What can be said in it is described in `Nutkin.Model.Language`, also how to choose by a value of
+  the model: not by `if`, `case` or `cond`, which decide while it is written.
 
   The result is plain data: a list of nodes, which refer to each other by their place, and the tensors that the block
   captured, stored by their content. It may be kept, compared, and sent to other nodes; running it with new data of the

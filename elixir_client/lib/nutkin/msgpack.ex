@@ -13,8 +13,8 @@ defmodule Nutkin.Msgpack do
   | `Nutkin.Tensor` | ext 1 |
 
   Decoding gives plain terms back: str and bin are both binaries, keys are strings, floats are doubles. It makes no
-  atoms, takes no more memory than a small multiple of the frame, and shares the bytes of tensors, strings and bins
-  with the frame instead of copying them.
+  atoms, takes time and memory in proportion to the frame (at the worst, for lists of numbers of one byte, some 50 bytes
+  for each), and shares the bytes of tensors, strings and bins with the frame instead of copying them.
   """
 
   alias Nutkin.Error.Protocol

@@ -90,15 +90,13 @@ defmodule Nutkin.Options do
   #{Enum.map_join(@schema, "\n", fn {name, option} -> "  * `:#{name}` - #{option[:doc]} Default: `#{inspect(option[:default])}`.\n" end)}
   """
 
-  alias Nutkin.Error.InvalidOption
+  alias Nutkin.Error.{InvalidData, InvalidOption, Suggestion}
   alias Nutkin.Tensor
 
   @typedoc "Options that were checked: every one asked for is there, in one form."
   @type valid :: %{optional(atom()) => term()}
 
-  @doc """
-  The names of all options.
-  """
+  @doc false
   @spec names() :: [atom()]
   def names, do: Keyword.keys(@schema)
 
@@ -128,7 +126,7 @@ defmodule Nutkin.Options do
 
         case check(schema[:type], Keyword.get(opts, name, schema[:default]), schema[:default]) do
           {:ok, value} -> {:cont, {:ok, Map.put(valid, name, value)}}
-          {:error, fields} -> {:halt, {:error, invalid(name, fields)}}
+          {:error, reason} -> {:halt, {:error, invalid(name, reason)}}
         end
       end)
     end
@@ -172,17 +170,52 @@ defmodule Nutkin.Options do
            message: "unknown option #{inspect(name)}",
            path: Atom.to_string(name),
            expected: "one of #{Enum.map_join(allowed, ", ", &inspect/1)}",
-           hint: did_you_mean(name, allowed)
+           hint: hint(name, allowed)
          )}
     end
   end
 
-  defp did_you_mean(name, allowed) do
-    closest = Enum.max_by(allowed, &similarity(&1, name), fn -> nil end)
-    if closest && similarity(closest, name) > 0.8, do: "did you mean #{inspect(closest)}?"
+  # What other samplers call them.
+  @synonyms %{
+    tune: :warmup,
+    num_warmup: :warmup,
+    iter_warmup: :warmup,
+    burn_in: :warmup,
+    iter: :draws,
+    samples: :draws,
+    num_samples: :draws,
+    iter_sampling: :draws,
+    num_chains: :chains,
+    random_seed: :seed,
+    adapt_delta: :target_accept,
+    target_accept_prob: :target_accept,
+    max_treedepth: :max_tree_depth,
+    initvals: :init,
+    inits: :init
+  }
+
+  defp hint(name, allowed) do
+    synonym = @synonyms[name]
+
+    cond do
+      synonym in allowed -> "it is called #{inspect(synonym)} here"
+      hint = Suggestion.closest(name, allowed) -> hint
+      :data in allowed -> "values of data slots belong into :data, as in data: %{#{name}: ...}"
+      true -> nil
+    end
   end
 
-  defp similarity(one, other), do: String.jaro_distance(Atom.to_string(one), Atom.to_string(other))
+  # The error of one of its values, which has that value's name.
+  defp invalid(name, %InvalidData{node: node} = error) do
+    InvalidOption.exception(
+      message: "invalid value of option #{inspect(name)}: #{error.message}",
+      node: node,
+      path: "#{name}.#{node}#{error.path}",
+      expected: error.expected,
+      found: error.found,
+      hint: error.hint
+    )
+  end
 
   defp invalid(name, fields) do
     InvalidOption.exception(
@@ -263,7 +296,7 @@ defmodule Nutkin.Options do
          {:ok, values} <- named_values(Keyword.get(value, :values, %{}), expected, &Tensor.cast/1) do
       {:ok, %{radius: radius, values: values}}
     else
-      {:error, fields} -> {:error, fields}
+      {:error, reason} -> {:error, reason}
       _other -> expected(expected, value)
     end
   end
@@ -278,7 +311,7 @@ defmodule Nutkin.Options do
         else
           {:name, false} -> {:halt, expected("names that are atoms or strings", name)}
           {:new, false} -> {:halt, expected("every name once", name)}
-          {:error, error} -> {:halt, {:error, node: to_string(name), found: Exception.message(error)}}
+          {:error, error} -> {:halt, {:error, %{error | node: to_string(name)}}}
         end
       end)
     else

@@ -229,7 +229,7 @@ defmodule Nutkin.Tensor do
       >
 
       iex> Nutkin.Tensor.from_binary(<<1, 2, 3>>, :f32, {2})
-      ** (Nutkin.Error.InvalidData) the bytes do not fit f32[2]; expected 8 bytes; found 3
+      ** (Nutkin.Error.InvalidData) the bytes do not fit f32 {2}; expected 8 bytes; found 3
 
   """
   @spec from_binary(binary(), Type.t() | atom() | String.t(), shape()) :: t()
@@ -418,9 +418,9 @@ defmodule Nutkin.Tensor do
   defp join(tensors), do: IO.iodata_to_binary(Enum.map(tensors, & &1.data))
 
   @doc false
-  def label(%__MODULE__{type: type, shape: shape}) do
-    Type.name(type) <> Enum.map_join(Tuple.to_list(shape), &"[#{&1}]")
-  end
+  # What errors call a tensor: its type and shape, as those of the engine do.
+  @spec label(t()) :: String.t()
+  def label(%__MODULE__{type: type, shape: shape}), do: "#{Type.name(type)} #{inspect(shape)}"
 
   defimpl Inspect do
     import Inspect.Algebra
@@ -433,8 +433,13 @@ defmodule Nutkin.Tensor do
       shown = if limit == :infinity, do: Tensor.size(tensor), else: min(Tensor.size(tensor), limit)
       elements = Tensor.Type.decode(tensor.data, tensor.type, shown)
       {text, _rest} = nest_lists(Tuple.to_list(tensor.shape), elements)
-      lines = ["#Nutkin.Tensor<", nest(concat([line(), Tensor.label(tensor), line(), text]), 2), line(), ">"]
+      lines = ["#Nutkin.Tensor<", nest(concat([line(), header(tensor), line(), text]), 2), line(), ">"]
       force_unfit(concat(lines))
+    end
+
+    # As Nx prints it.
+    defp header(%{type: type, shape: shape}) do
+      Tensor.Type.name(type) <> Enum.map_join(Tuple.to_list(shape), &"[#{&1}]")
     end
 
     defp nest_lists([], [element | rest]), do: {element(element), rest}

@@ -2,7 +2,7 @@ defmodule Nutkin.DiagnosticsTest do
   use ExUnit.Case, async: true
 
   alias Nutkin.Diagnostics
-  alias Nutkin.DiagnosticsCases
+  alias Nutkin.Test.DiagnosticsCases
 
   doctest Nutkin.Diagnostics
 
@@ -52,6 +52,34 @@ defmodule Nutkin.DiagnosticsTest do
     end
   end
 
+  test "summary/1 has the numbers of the others, with ties, odd lengths and few draws" do
+    :rand.seed(:exsss, {10, 11, 12})
+    normal = for _ <- 1..3, do: autoregressive(101, 0.5)
+    tied = for chain <- normal, do: Enum.map(chain, &round/1)
+
+    for chains <- [normal, tied, [hd(normal)], [[1.0, 2.0, 3.0]], [[1.0, :nan, 2.0, 3.0, 4.0]]] do
+      assert Diagnostics.summary(chains) == %{
+               mean: Diagnostics.mean(chains),
+               sd: Diagnostics.sd(chains),
+               q5: Diagnostics.quantile(chains, 0.05),
+               q95: Diagnostics.quantile(chains, 0.95),
+               mcse_mean: Diagnostics.mcse_mean(chains),
+               ess_bulk: Diagnostics.ess_bulk(chains),
+               ess_tail: Diagnostics.ess_tail(chains),
+               r_hat: Diagnostics.r_hat(chains)
+             }
+    end
+  end
+
+  test "summary/1 takes less work than R-hat and the two effective sample sizes alone" do
+    :rand.seed(:exsss, {13, 14, 15})
+    chains = for _ <- 1..4, do: autoregressive(1000, 0.3)
+
+    apart = reductions(fn -> Enum.each([:r_hat, :ess_bulk, :ess_tail], &apply(Diagnostics, &1, [chains])) end)
+
+    assert reductions(fn -> Diagnostics.summary(chains) end) < apart
+  end
+
   test "a draw that is not finite makes everything :nan" do
     for bad <- [:nan, :infinity, :neg_infinity] do
       chains = [[1.0, 2.0, 3.0, 4.0, 5.0], [1.0, 2.0, bad, 4.0, 5.0]]
@@ -83,11 +111,15 @@ defmodule Nutkin.DiagnosticsTest do
   test "the work for sticky chains grows with the lags that count, not with the square of the draws" do
     :rand.seed(:exsss, {7, 8, 9})
     chains = for _ <- 1..4, do: autoregressive(10_000, 0.5)
-    {_, short} = :erlang.process_info(self(), :reductions)
-    Diagnostics.ess_mean(chains)
-    {_, long} = :erlang.process_info(self(), :reductions)
     # All lags would take 4 * 10_000^2 / 4 products.
-    assert long - short < 10_000_000
+    assert reductions(fn -> Diagnostics.ess_mean(chains) end) < 10_000_000
+  end
+
+  defp reductions(fun) do
+    {_, before} = :erlang.process_info(self(), :reductions)
+    fun.()
+    {_, behind} = :erlang.process_info(self(), :reductions)
+    behind - before
   end
 
   defp assert_agreement(%{name: name, chains: chains, expected: expected}) do

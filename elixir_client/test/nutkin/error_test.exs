@@ -64,6 +64,21 @@ defmodule Nutkin.ErrorTest do
     assert Exception.message(Error.InvalidModel.exception(message: "theta has no shape", node: "theta")) ==
              "theta has no shape"
 
+    # Not as a part of another word or place; and "a" is an English word.
+    for {message, fields, told} <- [
+          {"impossible values", [node: "s"], "impossible values (node s)"},
+          {"y: 1 value is impossible", [node: "y"], "y: 1 value is impossible"},
+          {"no value for `y`", [node: "y"], "no value for `y`"},
+          {"the slot y", [node: "y"], "the slot y"},
+          {"a value is missing", [node: "a"], "a value is missing (node a)"},
+          {"y.1 and xy", [node: "y"], "y.1 and xy (node y)"},
+          {"the c++", [node: "c++"], "the c++"},
+          {"wrong, as in [1][0]", [path: "[1]"], "wrong, as in [1][0] (at [1])"},
+          {"wrong in [1]", [path: "[1]"], "wrong in [1]"}
+        ] do
+      assert Exception.message(Error.InvalidData.exception([message: message] ++ fields)) == told
+    end
+
     assert_raise Error.Cancelled, "the request was cancelled", fn ->
       raise Error.Cancelled, "the request was cancelled"
     end

@@ -1,7 +1,8 @@
 defmodule Nutkin.FitTest do
   use ExUnit.Case, async: true
 
-  alias Nutkin.{Fit, Fits, Tensor}
+  alias Nutkin.{Draws, Fit, Tensor}
+  alias Nutkin.Test.Fits
 
   test "chunks are joined in their order, chain by chain" do
     fit = Fits.fit([[[1, 2], [3]], [[4], [5, 6]]])
@@ -42,6 +43,27 @@ defmodule Nutkin.FitTest do
     assert Fit.names(Fit.new(%{chains: 1})) == []
   end
 
+  test "names are those of the draws where it is not known what was compiled" do
+    fit = %{chains: 1} |> Fit.new() |> Fit.put({:draws, Fits.draws(0, 0, [1, 2, 3, 4])})
+    assert Fit.names(fit) == ["mu", "theta"]
+    assert fit |> Fit.summary() |> Map.fetch!(:rows) |> length() == 5
+  end
+
+  test "only the options of sampling are kept" do
+    options = %{chains: 2, seed: 1, data: %{"y" => [1]}, worker: Nutkin, on_progress: &inspect/1, timeout: 5}
+    assert Fit.new(options).options == %{chains: 2, seed: 1}
+  end
+
+  test "a column is one scalar of each chain, cut to the shortest" do
+    fit = Fits.fit([[[1, 2], [3]], [[4, 5]]])
+    assert Fit.form(fit, :theta) == {{:f, 64}, {2, 2}}
+
+    assert fit |> Fit.column(:theta, 2) |> Enum.map(&Tensor.Type.decode(&1, {:f, 64}, 2)) == [
+             [100.0, 200.0],
+             [400.0, 500.0]
+           ]
+  end
+
   test "divergences are counted in all chains, not in the warmup" do
     fit =
       [[[1, 6], [7]], [[2], [9, 3]]] |> Fits.fit() |> Fit.put({:draws, Fits.draws(0, 0, [7, 8, 9], :warmup)})
@@ -70,6 +92,18 @@ defmodule Nutkin.FitTest do
       Fit.tensor(fit, :mu, chains: [2])
     end
 
+    assert_raise ArgumentError, "expected phase: to be :sample or :warmup, found: :warm", fn ->
+      Fit.draws(fit, :mu, phase: :warm)
+    end
+
+    for chains <- [0, []] do
+      assert_raise ArgumentError,
+                   ~r/expected chains: to be a list of chains, such as \[0\], found: #{inspect(chains) |> Regex.escape()}/,
+                   fn ->
+                     Fit.draws(fit, :mu, chains: chains)
+                   end
+    end
+
     assert_raise ArgumentError, ~r/unknown keys \[:phse\]/, fn -> Fit.tensor(fit, :mu, phse: :warmup) end
     refute Fit.empty?(fit)
     assert Fit.empty?(Fits.fit([[], []]))
@@ -83,6 +117,39 @@ defmodule Nutkin.FitTest do
 
     assert text =~ ~r/^  theta\[1, 0\] +300/m
     assert String.ends_with?(text, "\n>")
+  end
+
+  # The numbers do not matter here.
+  defp large(scalars, draws) do
+    tensor = Tensor.from_binary(:binary.copy(<<1.0::float-little>>, scalars * draws), :f64, {draws, scalars})
+
+    chunk = %Draws{
+      chain: 0,
+      phase: :sample,
+      start: 0,
+      count: draws,
+      variables: %{"x" => tensor},
+      stats: %{"diverging" => Tensor.from_binary(:binary.copy(<<0>>, draws), :u8, {draws})}
+    }
+
+    %{chains: 1} |> Fit.new() |> Fit.put({:draws, chunk})
+  end
+
+  test "of many rows and many draws it prints what takes no time, and says where the rest is" do
+    lines = fn fit, opts -> fit |> inspect(opts) |> String.split("\n") end
+    rows = fn fit, opts -> Enum.count(lines.(fit, opts), &(&1 =~ "x[")) end
+    assert rows.(large(40, 10), []) == 30
+    assert "  ... 10 more: Nutkin.Fit.summary/1 has all" in lines.(large(40, 10), [])
+    assert rows.(large(40, 10), limit: 3) == 3
+    assert rows.(large(40, 10), limit: :infinity) == 30
+    assert rows.(large(4, 100_000), []) == 2
+
+    assert [
+             "#Nutkin.Fit<1 chain x 300000 draws, 0 divergences",
+             "  x  f64 {2}",
+             "  Nutkin.Fit.summary/1 has the table",
+             ">"
+           ] = lines.(large(2, 300_000), [])
   end
 
   test "without draws it prints its headline" do

@@ -8,6 +8,8 @@ defmodule Nutkin.ModelTest do
 
   doctest Nutkin.Model
 
+  import Nutkin.Model.Language, only: [data: 1, observe: 3, factor: 2, deterministic: 2, normal: 2]
+
   test "the eight schools" do
     schools =
       model do
@@ -82,10 +84,28 @@ defmodule Nutkin.ModelTest do
 
     assert for(%{"kind" => "rv", "name" => name} <- hierarchy.nodes, do: name) == ["mu", "g_1", "g_2", "g_3"]
 
-    assert_raise InvalidModel, ~r/the name g is used twice.*name: "g_\#{i}"/, fn ->
+    assert_raise InvalidModel, ~r/g is already the name of a free variable.*name: "g_\#{i}"/, fn ->
       model do
         for _ <- 1..2, do: g <~ normal(0, 1)
       end
+    end
+  end
+
+  test "a name that is taken is told with what has it, and what to do" do
+    for {statements, message} <- [
+          {fn -> [data(:y), data(:y)] end,
+           "y is already the name of a data slot; declare the slot once, and use the variable that it is bound to"},
+          {fn -> observe(:y, normal(0, 1), data(:y)) end,
+           "y is already the name of a data slot; give the observation a name of its own, such as :y_obs"},
+          {fn -> observe("the y", normal(0, 1), data("the y")) end,
+           ~s(the y is already the name of a data slot; give the observation a name of its own, such as "the y_obs")},
+          {fn -> for _ <- 1..2, do: observe(:y, normal(0, 1), 1) end,
+           ~S(y is already the name of an observation; give each observation a name of its own, such as "y_#{i}" in a loop)},
+          {fn -> [factor(:y, 1), deterministic(:y, 1)] end,
+           "y is already the name of a factor; give the deterministic value a name of its own"}
+        ] do
+      error = assert_raise InvalidModel, fn -> Model.build(statements) end
+      assert {Exception.message(error), error.node} == {message, message |> String.split(" is ") |> hd()}
     end
   end
 
@@ -156,6 +176,39 @@ defmodule Nutkin.ModelTest do
     end
 
     assert_raise InvalidModel, ~r/no model is being written/, fn -> Nutkin.Model.Language.data(:y) end
+  end
+
+  test "prints what can be read again" do
+    printed =
+      model do
+        x = data(:x)
+        deterministic(:stacked, stack([x, 1], axis: -1))
+        deterministic(:joined, concatenate([x, x]))
+        deterministic(:product, dot(x, [1], [0], x, [1], [0]))
+        deterministic(:shaped, reshape(x, {2, 3}))
+        deterministic(:typed, as_type(x, :f32))
+        deterministic(:part, slice(x, [0, 1], [2, 1], strides: [1, 1]))
+        deterministic(:wide, broadcast(x, {2, 3}, axes: [1]))
+      end
+
+    text = inspect(printed)
+
+    lines = [
+      "deterministic(:stacked, stack([x, 1], axis: -1))",
+      "deterministic(:joined, concatenate([x, x]))",
+      "deterministic(:product, dot(x, [1], [0], x, [1], [0]))",
+      "deterministic(:shaped, reshape(x, {2, 3}))",
+      "deterministic(:typed, as_type(x, :f32))",
+      "deterministic(:part, slice(x, [0, 1], [2, 1], strides: [1, 1]))",
+      "deterministic(:wide, broadcast(x, {2, 3}, axes: [1]))"
+    ]
+
+    for line <- lines, do: assert(text =~ line)
+
+    {read, _bindings} =
+      Code.eval_string("import Nutkin.Model; model do\nx = data(:x)\n#{Enum.join(lines, "\n")}\nend")
+
+    assert read == printed
   end
 
   test "prints as it was written" do

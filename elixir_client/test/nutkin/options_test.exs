@@ -103,10 +103,16 @@ defmodule Nutkin.OptionsTest do
     assert {:ok, %{init: %{radius: 0, values: %{"mu" => mu}}}} ==
              Options.validate([init: [radius: 0, values: %{"mu" => 1.5}]], [:init])
 
-    assert {:error, %InvalidOption{node: "mu", found: found}} =
-             Options.validate([init: %{mu: [1, [2]]}], [:init])
-
-    assert found =~ "lists of unequal depth (at [1])"
+    for {value, message} <- [
+          {"a",
+           "invalid value of option :init: not a number (node mu, at init.mu); expected a number, a list, a range, " <>
+             ~s(a Nutkin.Tensor or an Nx.Tensor; found "a")},
+          {[1, [2]],
+           "invalid value of option :init: lists of unequal depth (node mu, at init.mu[1]); expected a number; found a list"}
+        ] do
+      assert {:error, %InvalidOption{} = error} = Options.validate([init: %{mu: value}], [:init])
+      assert Exception.message(error) == message
+    end
   end
 
   test "an unknown option is an error that lists those there are" do
@@ -117,6 +123,23 @@ defmodule Nutkin.OptionsTest do
 
     assert {:error, error} = Options.validate([zzz: 2], [:chains, :draws])
     assert Exception.message(error) == "unknown option :zzz; expected one of :chains, :draws"
+  end
+
+  test "the names of other samplers are told in ours" do
+    for {theirs, ours} <- [
+          tune: :warmup,
+          num_warmup: :warmup,
+          iter: :draws,
+          num_samples: :draws,
+          adapt_delta: :target_accept
+        ] do
+      assert {:error, error} = Options.validate([{theirs, 1}], Options.names())
+      assert error.hint == "it is called #{inspect(ours)} here"
+    end
+
+    assert {:error, error} = Options.validate([y: [1, 2]], Options.names())
+    assert error.hint == "values of data slots belong into :data, as in data: %{y: ...}"
+    assert {:error, %InvalidOption{hint: nil}} = Options.validate([tune: 1], [:chains])
   end
 
   test "options are a keyword list, each once" do

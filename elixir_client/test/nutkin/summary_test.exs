@@ -1,7 +1,8 @@
 defmodule Nutkin.SummaryTest do
   use ExUnit.Case, async: true
 
-  alias Nutkin.{Diagnostics, Draws, Fit, Fits, Summary, Tensor}
+  alias Nutkin.{Diagnostics, Draws, Fit, Summary, Tensor}
+  alias Nutkin.Test.Fits
 
   setup do
     :rand.seed(:exsss, {1, 2, 3})
@@ -38,6 +39,17 @@ defmodule Nutkin.SummaryTest do
     assert [%{name: "mu"}] = Summary.new(fit, variables: [:mu]).rows
     assert %{rows: [_, _], more: 3} = Summary.new(fit, limit: 2)
     assert fit |> Summary.new(limit: 2) |> inspect() =~ "\n  ... 3 more\n>"
+
+    assert_raise ArgumentError,
+                 ~r/expected variables: to be a list of names, such as \[:mu\], found: :s/,
+                 fn ->
+                   Fit.summary(fit, variables: :s)
+                 end
+
+    assert_raise ArgumentError, ~r/expected limit: to be a number of rows, or :infinity, found: -1/, fn ->
+      Fit.summary(fit, limit: -1)
+    end
+
     assert_raise ArgumentError, ~r/nothing was drawn as nu/, fn -> Summary.new(fit, variables: [:nu]) end
   end
 

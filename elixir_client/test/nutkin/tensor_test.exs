@@ -103,15 +103,15 @@ defmodule Nutkin.TensorTest do
     end
 
     test "refuse tensors that do not fit each other" do
-      assert_raise ArgumentError, "s64[2] and f64[2] cannot be joined", fn ->
+      assert_raise ArgumentError, "s64 {2} and f64 {2} cannot be joined", fn ->
         Tensor.concatenate([Tensor.new([1, 2]), Tensor.new([1.0, 2.0])])
       end
 
-      assert_raise ArgumentError, "s64[1][2] and s64[1][3] cannot be joined", fn ->
+      assert_raise ArgumentError, "s64 {1, 2} and s64 {1, 3} cannot be joined", fn ->
         Tensor.concatenate([Tensor.new([[1, 2]]), Tensor.new([[1, 2, 3]])])
       end
 
-      assert_raise ArgumentError, "s64[2] and s64[3] cannot be joined", fn ->
+      assert_raise ArgumentError, "s64 {2} and s64 {3} cannot be joined", fn ->
         Tensor.stack([Tensor.new([1, 2]), Tensor.new([1, 2, 3])])
       end
     end
@@ -124,7 +124,11 @@ defmodule Nutkin.TensorTest do
 
   test "one number, or a list" do
     assert Tensor.to_number(Tensor.new([[3]])) == 3
-    assert_raise ArgumentError, ~r/s64\[2\] is not one number/, fn -> Tensor.to_number(Tensor.new([1, 2])) end
+
+    assert_raise ArgumentError, ~r/s64 \{2\} is not one number/, fn ->
+      Tensor.to_number(Tensor.new([1, 2]))
+    end
+
     assert_raise ArgumentError, ~r/a scalar tensor has no list/, fn -> Tensor.to_list(Tensor.new(1)) end
     assert Tensor.to_flat_list(Tensor.new(1)) == [1]
   end

@@ -1,5 +1,5 @@
 defmodule Nutkin.WorkerTest do
-  use Nutkin.WorkerCase, async: true
+  use Nutkin.Test.WorkerCase, async: true
 
   import ExUnit.CaptureLog
 
@@ -32,6 +32,40 @@ defmodule Nutkin.WorkerTest do
       assert Exception.message(error) =~ "ended before it was ready"
       assert Exception.message(error) =~ "ImportError: libxla is for another machine"
       assert Exception.message(error) =~ "-m nutkin_port` to see why"
+    end
+
+    test "because a package that it needs is missing: the hint is to install it" do
+      worker = start_worker!(fault_options("lacks_a_package"))
+      assert {:error, %WorkerExit{status: 1} = error} = Nutkin.ping(worker)
+      assert Exception.message(error) =~ "No module named 'msgpack_of_nobody'"
+      assert error.hint =~ "install the package nutkin into that Python"
+    end
+
+    test "because its Python is too old to know -P" do
+      %{folder: folder} = Nutkin.Test.TemporaryFolder.temporary_folder()
+      python = Path.join(folder, "python3.9")
+      File.write!(python, "#!/bin/sh\n[ $2 = -c ] && echo \"Unknown option: $1\"\nexit 2\n")
+      File.chmod!(python, 0o755)
+      worker = start_worker!(python: python)
+      assert {:error, %WorkerExit{status: 2, log: ["Unknown option: -P"]} = error} = Nutkin.ping(worker)
+      assert error.hint =~ "needs Python 3.11 or later"
+    end
+
+    test "in the same way again: that is an error in the log only once" do
+      levels = fn level ->
+        capture_log([level: level, format: "$level $message\n"], fn ->
+          worker = start_worker!(python: "/nowhere/python3")
+          pid = Process.whereis(worker)
+          # It has failed three times at least.
+          eventually(fn -> :sys.get_state(pid).failures > 2 end)
+          stop_supervised!(worker)
+        end)
+        |> String.split("\n")
+        |> Enum.count(&(&1 =~ "/nowhere/python3 does not exist"))
+      end
+
+      assert levels.(:error) == 1
+      assert levels.(:debug) > 2
     end
 
     test "is tried again, with pauses that grow" do
@@ -200,6 +234,20 @@ defmodule Nutkin.WorkerTest do
     end
   end
 
+  test "a worker that is too busy to answer is not taken for dead" do
+    worker = start_worker!(fault_options("asks_for_unknown"))
+    :sys.suspend(worker)
+    assert {:error, %Timeout{timeout: 50} = error} = Client.info(worker, 50)
+    assert Exception.message(error) =~ "did not answer within 50 ms; it is alive but busy"
+    :sys.resume(worker)
+    assert {:ok, %{phase: _}} = Client.info(worker)
+  end
+
+  test "the default worker has the default name in its logs" do
+    {:ok, state, _} = Nutkin.Worker.init(Nutkin.Worker.Options.validate!([]))
+    assert state.label == Nutkin
+  end
+
   test "no worker of that name" do
     assert {:error, %WorkerExit{} = error} = Nutkin.ping(:nobody)
     assert Exception.message(error) =~ "no worker runs as :nobody"
@@ -208,7 +256,7 @@ defmodule Nutkin.WorkerTest do
   end
 
   test "an option that does not exist" do
-    assert_raise ArgumentError, ~r/unknown keys \[:pyton\]/, fn -> Nutkin.start_link(pyton: "x") end
+    assert_raise ArgumentError, ~r/unknown option :pyton/, fn -> Nutkin.start_link(pyton: "x") end
   end
 
   test "a stray message does no harm" do

@@ -19,7 +19,7 @@ from nutkin.model.operations import close_matches
 from nutkin.model.plan import cast
 from nutkin.model.program import Application, Input, Number, Observation, Output, Program, Term, Variable
 from nutkin.model.types import DTYPES, show_shape
-from nutkin.model.values import check_values
+from nutkin.model.values import check_values, show_place
 
 Inputs = Mapping[int, Array | np.ndarray]
 
@@ -243,7 +243,8 @@ class Density:
         unmasked = None if step.mask is None else values[step.mask] != 0
         if unmasked is not None and support.inside is not None:
             # A masked value may be anything; its NaN would come back through the gradient.
-            value = jnp.where(unmasked, value, np.asarray(support.inside, self._dtype))
+            events = unmasked.reshape(unmasked.shape + (1,) * step.family.event_rank)
+            value = jnp.where(events, value, np.asarray(support.inside, self._dtype))
         density = step.family.log_density(value, self._floats(step.args, values))
         if not step.is_checked:
             is_inside = support.contains(value, *self._floats(step.bounds, values))
@@ -283,8 +284,9 @@ class Density:
         bounds = self._floats(variable.bounds, known)
         is_inside = np.asarray(variable.family.support.contains(value, *map(np.asarray, bounds)))
         if not is_inside.all():
-            first = np.unravel_index(np.argmin(is_inside), is_inside.shape)
-            raise wrong(variable.family.support.description, f"{value[first]} at index {list(map(int, first))}")
+            first = int(np.argmin(is_inside))
+            found = value[np.unravel_index(first, is_inside.shape)]
+            raise wrong(variable.family.support.description, f"{found}{show_place(first, is_inside.shape)}")
         coordinates = np.asarray(variable.transform.unconstrain(jnp.asarray(value), *bounds))
         if not np.isfinite(coordinates).all():
             raise wrong(f"{variable.family.support.description}, not at its boundary", "a value at the boundary")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -114,6 +115,21 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 def label(node: Node) -> str:
     """What an error calls the node: its name, or its operation."""
     return node.name or (node.op if isinstance(node, Call) else "constant")
+
+
+def expression(nodes: Sequence[Node], index: int, *, depth: int = 3) -> str:
+    """A node as it is written, to find it by: its name, its number, or its operation applied to its operands.
+
+    Operands deeper than `depth`, and beyond the fourth, are left out.
+    """
+    node = nodes[index]
+    if node.name is not None:
+        return node.name
+    if isinstance(node, Call):
+        shown = node.args[:4] if depth else ()
+        operands = [expression(nodes, reference, depth=depth - 1) for reference in shown]
+        return f"{node.op}({', '.join(operands + ['…'] * (len(shown) < len(node.args)))})"
+    return "tensor" if node.value is None else str(node.value)
 
 
 def references(node: Node) -> dict[str, int]:

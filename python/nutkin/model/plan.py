@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from jax import Array, lax
 
 from nutkin.errors import InvalidModel
+from nutkin.model.supports import Support
 from nutkin.model.types import DTYPES, Spec, merge, show_shape, to_floating
 
 
 @dataclass(frozen=True)
 class Plan:
-    """`run` takes operands of the types `casts` and gives exactly `shape` and `type`."""
+    """`run` takes operands of the types `casts` and gives exactly `shape` and `type`.
+
+    `supports`: the sets, by operand, in which values must lie that are known before the run, as numbers or data.
+    """
 
     shape: tuple[int, ...]
     type: str
     casts: tuple[str, ...]
     run: Callable[..., Array]
+    supports: Mapping[int, Support] = field(default_factory=dict)
 
     @property
     def spec(self) -> Spec:

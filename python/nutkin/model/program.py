@@ -11,7 +11,19 @@ import numpy as np
 
 from nutkin.errors import InvalidData, InvalidModel
 from nutkin.model.distributions import DISTRIBUTIONS, Family, find_family, observed_batch, variable_shape
-from nutkin.model.ir import Call, Constant, Data, Deterministic, Factor, Model, Node, Observe, RandomVariable, label
+from nutkin.model.ir import (
+    Call,
+    Constant,
+    Data,
+    Deterministic,
+    Factor,
+    Model,
+    Node,
+    Observe,
+    RandomVariable,
+    expression,
+    label,
+)
 from nutkin.model.operations import close_matches, plan_call
 from nutkin.model.plan import Plan, broadcasts_to
 from nutkin.model.supports import INTERVAL, Support
@@ -19,6 +31,8 @@ from nutkin.model.transforms import TRANSFORMS, Transform
 from nutkin.model.types import DTYPES, Spec, kind, literal_spec, narrow, show_shape
 
 Precision = Literal["f64", "f32"]
+
+MAX_ELEMENTS = 2**31  # of any tensor of a model: 16 GiB in f64
 
 
 @dataclass(frozen=True)
@@ -144,8 +158,10 @@ def check(
     _check_slots(model, data)
     checker = _Checker(model, data, constants, precision)
     for index, node in enumerate(model.nodes):
-        with _located(node, index):
-            checker.steps.append(checker.step(node, index))
+        with _located(model, index):
+            step = checker.step(node, index)
+            _check_size(step.spec)
+            checker.steps.append(step)
     return Program(model, precision, tuple(checker.steps), tuple(checker.checks))
 
 
@@ -162,14 +178,14 @@ def _check_slots(model: Model, data: Mapping[str, Spec]) -> None:
 
 
 @contextmanager
-def _located(node: Node, index: int) -> Iterator[None]:
-    """Errors that arise within say which node it was."""
+def _located(model: Model, index: int) -> Iterator[None]:
+    """Errors that arise within say which node it was; a node without a name is known by what it computes."""
     try:
         yield
     except (InvalidModel, InvalidData) as error:
         if error.index is None:
-            error.node, error.index = label(node), index
-            error.message = f"{label(node)}: {error.message}"
+            error.node, error.index = label(model.nodes[index]), index
+            error.message = f"{expression(model.nodes, index)}: {error.message}"
         raise
 
 
@@ -197,6 +213,10 @@ class _Checker:
                 specs = tuple(self.steps[reference].spec for reference in node.args)
                 plan = plan_call(node.op, specs, node.opts, precision=self.precision)
                 _check_declared(node, plan.spec, InvalidModel, precision=self.precision)
+                for position, support in plan.supports.items():
+                    value = node.args[position]
+                    what = f"the operand {self.model.nodes[value].name or position + 1}"
+                    self._check_values(what, node, index, value, support, (), None)
                 return Application(plan, node.args)
             case RandomVariable():
                 return self._variable(node, index)
@@ -305,7 +325,7 @@ class _Checker:
     def _check_values(
         self,
         what: str,
-        node: RandomVariable | Observe,
+        node: RandomVariable | Observe | Call,
         index: int,
         value: int,
         support: Support,
@@ -322,11 +342,23 @@ class _Checker:
             literal, *limits = (np.float64(self.steps[reference].spec.literal) for reference in (value, *bounds))
             if not support.contains(literal, *limits) and (mask is None or self.steps[mask].spec.literal != 0):
                 raise InvalidModel(
-                    f"{what} is outside its range", expected=support.description, found=str(self.steps[value].spec)
+                    f"{what} is outside its range",
+                    expected=support.description,
+                    found=str(self.steps[value].spec),
+                    hint=support.hint,
                 )
             return True
-        self.checks.append(ValueCheck(index, f"{what} of {node.name}", value, support, bounds, mask))
+        self.checks.append(
+            ValueCheck(index, f"{what} of {expression(self.model.nodes, index)}", value, support, bounds, mask)
+        )
         return True
+
+
+def _check_size(spec: Spec) -> None:
+    if spec.size > MAX_ELEMENTS:
+        raise InvalidModel(
+            "the tensor is too large", expected=f"at most {MAX_ELEMENTS} elements", found=show_shape(spec.shape)
+        )
 
 
 def _check_declared(

@@ -9,6 +9,7 @@ from jax import Array, lax
 
 from nutkin.errors import InvalidModel
 from nutkin.model.plan import Operands, Plan, broadcast_shapes, resolve_axes, resolve_axis
+from nutkin.model.supports import indices_below
 from nutkin.model.types import is_integer, show_shape
 
 DOT_OPTIONS = ("contract_a", "batch_a", "contract_b", "batch_b")
@@ -21,18 +22,18 @@ def dot(operands: Operands) -> Plan:
     options = operands.options
     if not any(options.get(name) for name in DOT_OPTIONS) and (a == () or b == ()):
         return Plan(broadcast_shapes((a, b)), merged, (merged, merged), jnp.multiply)
-    contract_a, contract_b = _paired_axes(operands, "contract", ([len(a) - 1], [max(len(b) - 2, 0)]))
-    batch_a, batch_b = _paired_axes(operands, "batch", ([], []))
+    contract_a, contract_b = _paired_axes(operands, "contract", "contracted", ([len(a) - 1], [max(len(b) - 2, 0)]))
+    batch_a, batch_b = _paired_axes(operands, "batch", "batch", ([], []))
     for sort, axes_a, axes_b in (("contracted", contract_a, contract_b), ("batch", batch_a, batch_b)):
         for axis_a, axis_b in zip(axes_a, axes_b, strict=True):
             if a[axis_a] != b[axis_b]:
                 raise InvalidModel(
-                    f"the {sort} axes of dot must have equal sizes: axis {axis_a} of a, axis {axis_b} of b",
+                    f"the {sort} axes of dot must have equal sizes: axis {axis_a} of left, axis {axis_b} of right",
                     expected=f"{a[axis_a]}",
                     found=f"{b[axis_b]}, in shapes {show_shape(a)} and {show_shape(b)}",
-                    hint="transpose an operand, or name the axes with contract_a and contract_b",
+                    hint="transpose an operand, or name the axes: dot(left, [axis], right, [axis])",
                 )
-    for name, contract, batch in (("a", contract_a, batch_a), ("b", contract_b, batch_b)):
+    for name, contract, batch in (("left", contract_a, batch_a), ("right", contract_b, batch_b)):
         both = set(contract) & set(batch)
         if both:
             raise InvalidModel(
@@ -50,22 +51,25 @@ def dot(operands: Operands) -> Plan:
 
 
 def _paired_axes(
-    operands: Operands, name: str, default: tuple[list[int], list[int]]
+    operands: Operands, name: str, sort: str, default: tuple[list[int], list[int]]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
     options, (a, b) = operands.options, operands.shapes
     left, right = options.get(f"{name}_a"), options.get(f"{name}_b")
     if (left is None) != (right is None) or len(left or ()) != len(right or ()):
         raise InvalidModel(
-            f"{name}_a and {name}_b pair their axes",
+            f"the {sort} axes of left and right come in pairs",
             expected="two lists of the same length",
             found=f"{left if left is not None else 'nothing'} and {right if right is not None else 'nothing'}",
         )
     axes = default if left is None else (left, right)
-    return resolve_axes(axes[0], len(a), f"{name}_a"), resolve_axes(axes[1], len(b), f"{name}_b")
+    return (
+        resolve_axes(axes[0], len(a), f"the list of {sort} axes of left"),
+        resolve_axes(axes[1], len(b), f"the list of {sort} axes of right"),
+    )
 
 
 def take(operands: Operands) -> Plan:
-    """Elements of x along an axis; indices beyond its ends are moved to them."""
+    """Elements of x along an axis. Indices that are computed in the model, and beyond its ends, are moved to them."""
     x, indices = operands.specs
     if not is_integer(indices.type):
         raise InvalidModel(
@@ -73,12 +77,12 @@ def take(operands: Operands) -> Plan:
         )
     axis = resolve_axis(operands.options.get("axis", 0), len(x.shape), "axis")
     shape = x.shape[:axis] + indices.shape + x.shape[axis + 1 :]
+    casts, supports = (x.type, indices.type), {1: indices_below(x.shape[axis])}
     if indices.literal is not None:
-        position = min(max(indices.literal, 0), x.shape[axis] - 1)
         return Plan(
-            shape, x.type, (x.type, indices.type), lambda x, _: lax.index_in_dim(x, position, axis, keepdims=False)
+            shape, x.type, casts, lambda x, _: lax.index_in_dim(x, indices.literal, axis, keepdims=False), supports
         )
-    return Plan(shape, x.type, (x.type, indices.type), lambda x, i: jnp.take(x, i, axis=axis, mode="clip"))
+    return Plan(shape, x.type, casts, lambda x, i: jnp.take(x, i, axis=axis, mode="clip"), supports)
 
 
 def slice(operands: Operands) -> Plan:
@@ -86,11 +90,18 @@ def slice(operands: Operands) -> Plan:
     spec = operands.first
     starts, lengths = operands.options["starts"], operands.options["lengths"]
     strides = operands.options.get("strides", [1] * len(starts))
-    if not len(starts) == len(lengths) == len(strides) <= len(spec.shape):
+    if not len(starts) == len(lengths) == len(strides):
         raise InvalidModel(
-            f"slice needs starts, lengths and strides for the first axes of {show_shape(spec.shape)}",
-            expected=f"three lists of the same length, at most {len(spec.shape)}",
+            "slice needs starts, lengths and strides for the same axes",
+            expected="three lists of the same length",
             found=f"{list(starts)}, {list(lengths)} and {list(strides)}",
+        )
+    if len(starts) > len(spec.shape):
+        raise InvalidModel(
+            "slice names more axes than there are",
+            expected=f"at most {len(spec.shape)}, those of {show_shape(spec.shape)}",
+            found=str(len(starts)),
+            hint="a list in brackets has an entry for each axis; take picks the entries at a list of indices",
         )
     bounds = [
         _bounds(axis, spec.shape[axis], *entry) for axis, entry in enumerate(zip(starts, lengths, strides, strict=True))
@@ -105,13 +116,19 @@ def _bounds(axis: int, size: int, start: int, length: int, stride: int) -> tuple
     """-> (first, limit, stride): a start that counts from the end and a length that leaves some out, resolved."""
     first = start + size if start < 0 else start
     limit = first + length if length > 0 else size + length
-    if not 0 <= first < limit <= size or stride < 1:
+    if 0 <= first < limit <= size and stride >= 1:
+        return first, limit, stride
+    if length == stride == 1:
         raise InvalidModel(
-            f"slice is outside axis {axis}",
-            expected=f"some of its {size} entries, and a positive stride",
-            found=f"start {start}, length {length}, stride {stride}",
+            f"index {start} is outside axis {axis} of size {size}",
+            expected=f"an index from 0 to {size - 1}, or from {-size} to -1, which count from the end",
+            found=str(start),
         )
-    return first, limit, stride
+    raise InvalidModel(
+        f"slice is outside axis {axis} of size {size}",
+        expected=f"some of its {size} entries, and a positive stride",
+        found=f"start {start}, length {length}, stride {stride}",
+    )
 
 
 def reshape(operands: Operands) -> Plan:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 
 @dataclass(frozen=True)
 class Support:
@@ -13,7 +15,8 @@ class Support:
 
     `contains` takes an array (numpy's or JAX's) and the `bounds`, which are parameters of the distribution, and gives
     an array of booleans, without the event axes; None where every number is a member. `inside` is a member that
-    stands in for masked values, None where a value cannot spoil the density's gradient.
+    stands in for masked values, None where there is none for all bounds and event axes. `hint`: what to know
+    of values outside.
     """
 
     description: str
@@ -21,16 +24,27 @@ class Support:
     bounds: tuple[str, ...] = ()
     inside: float | None = None
     discrete: bool = False
+    hint: str | None = None
 
 
 def _is_whole(x: Any) -> Any:
     return x % 1 == 0
 
 
+def indices_below(size: int) -> Support:
+    """The indices of an axis of this size, counted from its start only."""
+    # As s64, in which the size fits: the largest indices of u64 become negative.
+    return Support(
+        f"indices from 0 to {size - 1}",
+        lambda x: (x.astype(np.int64) >= 0) & (x.astype(np.int64) < size),
+        hint="indices start at 0",
+    )
+
+
 # Sums of up to some thousand rounded f32 probabilities stay within this.
 _SIMPLEX_TOLERANCE = 1e-4
 
-REAL = Support("a real number")
+REAL = Support("a real number", inside=0.0)
 POSITIVE = Support("a positive number", lambda x: x > 0, inside=1.0)
 NONNEGATIVE = Support("a number of at least 0", lambda x: x >= 0, inside=1.0)
 UNIT = Support("a number in (0, 1)", lambda x: (x > 0) & (x < 1), inside=0.5)

@@ -31,11 +31,11 @@ def _check_nan(step: Input, index: int, array: np.ndarray) -> None:
     count, first = _count((array,), np.isnan)
     if count:
         raise InvalidData(
-            f"{step.name}: {count} of {array.size} elements are NaN",
+            f"{step.name}: {count} of {array.size} elements {'is' if count == 1 else 'are'} NaN",
             node=step.name,
             index=index,
             expected="numbers",
-            found=f"NaN at index {_place(first, array.shape)}",
+            found=f"NaN{show_place(first, array.shape)}",
             hint="replace missing values by any number in the support and leave them out with a mask",
         )
 
@@ -59,14 +59,14 @@ def _check_support(program: Program, check: ValueCheck, inputs: Mapping[int, np.
         count, first = _count((array, *bounds, *mask), is_wrong)
         shape = np.broadcast_shapes(array.shape, *(other.shape for other in (*bounds, *mask)))
     if count:
-        place = _place(first, shape)
         found = np.broadcast_to(array, shape + array.shape[len(shape) :] if check.support is SIMPLEX else shape)
         raise InvalidData(
-            f"{check.label}: {count} values are impossible",
+            f"{check.label}: {'1 value is' if count == 1 else f'{count} values are'} impossible",
             node=label(program.model.nodes[check.node]),
             index=check.node,
             expected=check.support.description,
-            found=f"{found[tuple(place)]} at index {place}",
+            found=f"{found[np.unravel_index(first, shape)]}{show_place(first, shape)}",
+            hint=check.support.hint,
         )
 
 
@@ -101,5 +101,6 @@ def _tally(pieces: Iterator[np.ndarray]) -> tuple[int, int]:
     return count, first
 
 
-def _place(position: int, shape: tuple[int, ...]) -> list[int]:
-    return [int(axis) for axis in np.unravel_index(position, shape)]
+def show_place(position: int, shape: tuple[int, ...]) -> str:
+    """` at [2, 0]` for a row-major position; nothing for the one element of a scalar."""
+    return f" at {[int(axis) for axis in np.unravel_index(position, shape)]}" if shape else ""

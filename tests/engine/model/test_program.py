@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -153,6 +154,14 @@ def fractional_indices(b: Builder) -> None:
     b.call("take", b.call("broadcast", 0, shape=[2]), 0.5)
 
 
+def index_beyond_the_axis(b: Builder) -> None:
+    b.call("take", b.call("broadcast", 0, shape=[2]), 2)
+
+
+def negative_index(b: Builder) -> None:
+    b.call("take", b.call("broadcast", 0, shape=[2]), -1)
+
+
 # model, node, expected, found (parts of the sentences)
 WRONG = [
     (unknown_operation, "expo", "exp", "expo"),
@@ -188,6 +197,8 @@ WRONG = [
     (bad_axis, "sum", "-1 to 0", "2"),
     (unknown_option, "sum", "keep_axes", "axis"),
     (fractional_indices, "take", "integer", "0.5"),
+    (index_beyond_the_axis, "take", "indices from 0 to 1 indices start at 0", "2"),
+    (negative_index, "take", "indices from 0 to 1", "-1"),
 ]
 
 
@@ -203,7 +214,25 @@ def test_wrong_models(build: Callable[[Builder], None], node: str, expected: str
     assert (error.node, error.index) == (node, len(b.nodes) - 1)
     assert expected in f"{error.expected} {error.hint}"
     assert found in error.found
-    assert error.message.startswith(f"{node}: ")
+    assert re.match(rf"{node}(\(.*\))?: ", error.message)
+
+
+def test_an_operation_is_known_by_its_operands() -> None:
+    b = Builder()
+    x, y = b.data("x"), b.data("y")
+    b.call("add", b.call("multiply", 2, y), b.call("sum", b.call("multiply", x, b.constant(np.ones(2)))))
+    with pytest.raises(InvalidModel) as caught:
+        bind(b.tree(), {"x": np.ones(3), "y": np.ones(2)}, b.tensors)
+    assert caught.value.message == "multiply(x, tensor): the shapes do not broadcast"
+
+
+def test_what_an_operation_is_known_by_is_short() -> None:
+    b = Builder()
+    tower = b.call("exp", b.call("exp", b.call("exp", b.call("exp", b.data("y")))))
+    b.call("reshape", b.call("stack", *[tower, 1, 2.5, 3, 4]), shape=[7])
+    with pytest.raises(InvalidModel) as caught:
+        bind(b.tree(), {"y": np.ones(())})
+    assert caught.value.message.startswith("reshape(stack(exp(exp(…)), 1, 2.5, 3, …)): ")
 
 
 def refused_data(error: type[NutkinError], data: dict[str, np.ndarray], **declared: Any) -> NutkinError:
@@ -285,3 +314,11 @@ def test_a_scalar_is_observed_under_parameters_of_any_shape() -> None:
     density, inputs = bind(b.tree())
     found = terms(density, np.arange(4.0), inputs)
     assert float(found["obs"]) == float(found["x"])
+
+
+def test_a_tensor_that_no_machine_holds() -> None:
+    b = Builder()
+    b.rv("x", "normal", {"mu": 0, "sigma": 1}, shape=[2**40, 2**40])
+    with pytest.raises(InvalidModel, match="too large") as caught:
+        bind(b.tree())
+    assert caught.value.node == "x"

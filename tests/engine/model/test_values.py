@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from engine.builder import Builder
-from engine.model.densities import bind
+from engine.model.densities import bind, outputs
 from nutkin.errors import InvalidData
 
 
@@ -30,25 +30,25 @@ def observe(dist: str, args: dict[str, Any], y: Any, *, mask: Any = None):
 
 
 IMPOSSIBLE = [
-    ("poisson", {"mu": 1}, [0, 3, -1, -2], "at least 0", "-1 at index [2]", "2 values"),
-    ("poisson", {"mu": 1}, [0.0, 1.5], "whole", "1.5 at index [1]", "1 values"),
-    ("bernoulli", {"p": 0.5}, [[0, 1], [2, 1]], "0 or 1", "2 at index [1, 0]", "1 values"),
-    ("bernoulli_logit", {"logits": 0}, np.array([0, 255], np.uint8), "0 or 1", "255 at index [1]", "1 values"),
-    ("binomial", {"n": np.array([3, 2]), "p": 0.5}, [3, 3], "0 to n", "3 at index [1]", "1 values"),
-    ("binomial", {"n": 2, "p": 0.5}, [1, 3], "0 to n", "3 at index [1]", "1 values"),
-    ("gamma", {"alpha": 1, "beta": 1}, [1.0, 0.0], "positive", "0.0 at index [1]", "1 values"),
-    ("lognormal", {"mu": 0, "sigma": 1}, [1.0, -1.0], "positive", "-1.0 at index [1]", "1 values"),
-    ("beta", {"alpha": 1, "beta": 1}, [0.5, 1.0], "(0, 1)", "1.0 at index [1]", "1 values"),
+    ("poisson", {"mu": 1}, [0, 3, -1, -2], "at least 0", "-1 at [2]", "2 values are"),
+    ("poisson", {"mu": 1}, [0.0, 1.5], "whole", "1.5 at [1]", "1 value is"),
+    ("bernoulli", {"p": 0.5}, [[0, 1], [2, 1]], "0 or 1", "2 at [1, 0]", "1 value is"),
+    ("bernoulli_logit", {"logits": 0}, np.array([0, 255], np.uint8), "0 or 1", "255 at [1]", "1 value is"),
+    ("binomial", {"n": np.array([3, 2]), "p": 0.5}, [3, 3], "0 to n", "3 at [1]", "1 value is"),
+    ("binomial", {"n": 2, "p": 0.5}, [1, 3], "0 to n", "3 at [1]", "1 value is"),
+    ("gamma", {"alpha": 1, "beta": 1}, [1.0, 0.0], "positive", "0.0 at [1]", "1 value is"),
+    ("lognormal", {"mu": 0, "sigma": 1}, [1.0, -1.0], "positive", "-1.0 at [1]", "1 value is"),
+    ("beta", {"alpha": 1, "beta": 1}, [0.5, 1.0], "(0, 1)", "1.0 at [1]", "1 value is"),
     (
         "uniform",
         {"lower": 0, "upper": np.array([1.0, 2.0])},
         [1.5, 1.5],
         "lower to upper",
-        "1.5 at index [0]",
-        "1 values",
+        "1.5 at [0]",
+        "1 value is",
     ),
-    ("half_normal", {"sigma": 1}, np.float32([0.0, -0.5]), "at least 0", "-0.5 at index [1]", "1 values"),
-    ("dirichlet", {"alpha": np.ones(2)}, [[0.5, 0.5], [0.5, 0.6]], "sum to 1", "[0.5 0.6] at index [1]", "1 values"),
+    ("half_normal", {"sigma": 1}, np.float32([0.0, -0.5]), "at least 0", "-0.5 at [1]", "1 value is"),
+    ("dirichlet", {"alpha": np.ones(2)}, [[0.5, 0.5], [0.5, 0.6]], "sum to 1", "[0.5 0.6] at [1]", "1 value is"),
 ]
 
 
@@ -68,7 +68,7 @@ def test_impossible_parameters() -> None:
     density, inputs = observe("normal", {"mu": 0, "sigma": np.array([1.0, 0.0])}, [1.0, 1.0])
     with pytest.raises(InvalidData, match="the parameter sigma of obs") as caught:
         density.check_values(inputs)
-    assert (caught.value.expected, caught.value.found) == ("a positive number", "0.0 at index [1]")
+    assert (caught.value.expected, caught.value.found) == ("a positive number", "0.0 at [1]")
 
 
 def test_possible_data_pass() -> None:
@@ -105,7 +105,7 @@ def test_nan(dtype: type) -> None:
     with pytest.raises(InvalidData) as caught:
         density.check_values(inputs)
     error = caught.value
-    assert (error.node, error.index, error.found) == ("y", 0, "NaN at index [200, 7]")
+    assert (error.node, error.index, error.found) == ("y", 0, "NaN at [200, 7]")
     assert "y: 2 of 120000 elements are NaN" in error.message
 
 
@@ -116,6 +116,54 @@ def test_nan_in_a_constant() -> None:
     with pytest.raises(InvalidData) as caught:
         density.check_values(inputs)
     assert (caught.value.node, caught.value.index) == ("constant", 0)
+
+
+@pytest.mark.parametrize(
+    ("indices", "found", "count"),
+    [
+        (np.array([0, 1, 2, 2, 3]), "3 at [4]", "1 value is"),
+        (np.array([[1, -1], [2, 9]], np.int32), "-1 at [0, 1]", "2 values are"),
+        (np.array([2**64 - 1], np.uint64), f"{2**64 - 1} at [0]", "1 value is"),
+        (np.array([0, 3], ml_dtypes.uint2), "3 at [1]", "1 value is"),
+        (np.array(3), "3", "1 value is"),
+    ],
+)
+def test_indices_outside_their_axis(indices: np.ndarray, found: str, count: str) -> None:
+    for constant in (False, True):
+        b = Builder()
+        x = b.data("x")
+        group = b.constant(bytes(32)) if constant else b.data("group")
+        b.factor("f", b.call("take", x, group, axis=-1))
+        data = {"x": np.zeros((5, 3))} | ({} if constant else {"group": indices})
+        density, inputs = bind(b.tree(), data, {bytes(32): indices} if constant else {})
+        with pytest.raises(InvalidData) as caught:
+            density.check_values(inputs)
+        error = caught.value
+        assert (error.node, error.index, error.expected, error.found, error.hint) == (
+            "take", 2, "indices from 0 to 2", found, "indices start at 0",
+        )  # fmt: skip
+        called = "2 of take(x, tensor)" if constant else "group of take(x, group)"
+        assert error.message == f"the operand {called}: {count} impossible"
+
+
+def test_indices_within_their_axis_and_computed_ones_pass() -> None:
+    b = Builder()
+    x, group = b.data("x"), b.data("group")
+    b.deterministic("given", b.call("take", x, group))
+    b.deterministic("computed", b.call("take", x, b.call("subtract", group, 2)))
+    density, inputs = bind(b.tree(), {"x": np.array([5.0, 6.0, 7.0]), "group": np.array([2, 0], np.uint8)})
+    density.check_values(inputs)
+    values = outputs(density, np.zeros(0), inputs)
+    np.testing.assert_array_equal(values["given"], [7.0, 5.0])
+    # 0 - 2 is 254 as u8.
+    np.testing.assert_array_equal(values["computed"], [5.0, 7.0])
+
+
+def test_the_place_in_a_scalar_is_not_told() -> None:
+    density, inputs = observe("poisson", {"mu": 1}, -1)
+    with pytest.raises(InvalidData) as caught:
+        density.check_values(inputs)
+    assert caught.value.found == "-1"
 
 
 def test_checks_need_little_memory() -> None:

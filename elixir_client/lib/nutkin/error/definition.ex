@@ -45,9 +45,9 @@ defmodule Nutkin.Error.Definition do
   # A message that names the node or the path itself is not told twice.
   defp place(error, message) do
     parts = [
-      error.node && not String.contains?(message, error.node) && "node #{error.node}",
+      error.node && not told?(message, error.node) && "node #{error.node}",
       error.index && "index #{error.index}",
-      error.path && not String.contains?(message, error.path) && "at #{error.path}"
+      error.path && not told?(message, error.path) && "at #{error.path}"
     ]
 
     case Enum.filter(parts, &is_binary/1) do
@@ -55,4 +55,8 @@ defmodule Nutkin.Error.Definition do
       parts -> " (#{Enum.join(parts, ", ")})"
     end
   end
+
+  # As a word of its own, not as a part of another name, word or path; and the word "a" is rarely the node a.
+  defp told?(_message, "a"), do: false
+  defp told?(message, name), do: message =~ ~r/(?<![\w\]])#{Regex.escape(name)}(?![\w\[]|\.\w)/u
 end

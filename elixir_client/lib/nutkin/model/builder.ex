@@ -5,12 +5,12 @@ defmodule Nutkin.Model.Builder do
 
   alias Nutkin.Blob
   alias Nutkin.Error.{InvalidData, InvalidModel}
-  alias Nutkin.Model.{Distribution, Node}
+  alias Nutkin.Model.{Distribution, Node, Printer}
 
   @key __MODULE__
 
   @enforce_keys [:id]
-  defstruct [:id, count: 0, nodes: [], names: MapSet.new(), constants: %{}, blobs: %{}]
+  defstruct [:id, count: 0, nodes: [], names: %{}, constants: %{}, blobs: %{}]
 
   @type result :: {nodes :: [map()], blobs :: %{binary() => Blob.t()}}
 
@@ -29,20 +29,43 @@ defmodule Nutkin.Model.Builder do
   end
 
   @doc "Appends a node that has a name of its own."
-  @spec named(atom() | String.t(), map()) :: Node.t()
-  def named(name, fields) do
-    name = name!(name)
+  @spec named(String.t(), map()) :: Node.t()
+  def named(name, %{"kind" => kind} = fields) do
     builder = current!()
 
-    if name in builder.names do
-      raise InvalidModel,
-        message: "the name #{name} is used twice",
-        node: name,
-        hint: "names are unique in a model; in a loop give name: \"#{name}_\#{i}\" to the distribution"
+    case builder.names do
+      %{^name => other} -> raise taken(name, kind, other)
+      names -> Process.put(@key, %{builder | names: Map.put(names, name, kind)})
     end
 
-    Process.put(@key, %{builder | names: MapSet.put(builder.names, name)})
     append(Map.put(fields, "name", name), name)
+  end
+
+  @kinds %{
+    "data" => {"a", "data slot"},
+    "rv" => {"a", "free variable"},
+    "observe" => {"an", "observation"},
+    "factor" => {"a", "factor"},
+    "deterministic" => {"a", "deterministic value"}
+  }
+
+  defp taken(name, kind, other) do
+    {{_, new}, {article, old}} = {@kinds[kind], @kinds[other]}
+
+    hint =
+      case {kind, other} do
+        {"data", "data"} -> "declare the slot once, and use the variable that it is bound to"
+        {"rv", "rv"} -> "in a loop give the distribution a name: name: \"#{name}_\#{i}\""
+        {same, same} -> "give each #{new} a name of its own, such as \"#{name}_\#{i}\" in a loop"
+        {"observe", _} -> "give the observation a name of its own, such as #{Printer.label(name <> "_obs")}"
+        {_, _} -> "give the #{new} a name of its own"
+      end
+
+    InvalidModel.exception(
+      message: "#{name} is already the name of #{article} #{old}",
+      node: name,
+      hint: hint
+    )
   end
 
   @doc "Appends the call of an operation."
@@ -100,16 +123,17 @@ defmodule Nutkin.Model.Builder do
   @spec reference(term(), String.t()) :: non_neg_integer()
   def reference(value, what), do: node(value, what).index
 
-  @doc "The text of a name that was given as an atom or a string."
-  @spec name!(term()) :: String.t()
-  def name!(name) when is_atom(name) and name not in [nil, true, false], do: name!(Atom.to_string(name))
+  @doc "The text of a name that was given as an atom or a string, where `form` shows how the statement is written."
+  @spec name!(term(), String.t()) :: String.t()
+  def name!(name, form) when is_atom(name) and name not in [nil, true, false],
+    do: name!(Atom.to_string(name), form)
 
-  def name!(name) do
+  def name!(name, form) do
     if is_binary(name) and name != "" and String.valid?(name) do
       name
     else
       raise InvalidModel,
-        message: "not a name",
+        message: "not a name, as #{form} needs",
         expected: "an atom or a string",
         found: inspect(name, limit: 5)
     end

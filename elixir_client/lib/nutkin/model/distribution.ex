@@ -6,7 +6,7 @@ defmodule Nutkin.Model.Distribution do
   |---|---|
   """
 
-  alias Nutkin.Error.InvalidModel
+  alias Nutkin.Error.{InvalidModel, Suggestion}
   alias Nutkin.Model.{Builder, Option}
 
   @table [
@@ -50,8 +50,8 @@ defmodule Nutkin.Model.Distribution do
                described at `Nutkin.Model.Language.<~/2`.
                """
 
+  # Besides :name, which is the statement's.
   @options [
-    name: :name,
     shape: :shape,
     transform: {:one_of, [:identity, :log, :softplus, :logit, :interval, :stick_breaking]},
     centered: :boolean
@@ -103,7 +103,8 @@ defmodule Nutkin.Model.Distribution do
     named? = Enum.any?(args, &(&1 != [] and Keyword.keyword?(&1)))
 
     if named? or length(args) != length(parameters) or not Keyword.keyword?(opts) do
-      raise wrong(family, parameters, "has the wrong arguments")
+      found = "#{family}(#{Enum.map_join(args ++ List.wrap(opts), ", ", &inspect(&1, limit: 5))})"
+      raise wrong(family, parameters, "has the wrong arguments", found)
     end
 
     args = Enum.zip(parameters, args)
@@ -111,18 +112,25 @@ defmodule Nutkin.Model.Distribution do
   end
 
   defp options!(family, parameters, opts) do
-    case Keyword.keys(opts) -- Keyword.keys(@options) do
-      [] -> opts
-      [name | _] -> raise wrong(family, parameters, "has no parameter or option #{inspect(name)}")
+    names = [:name | Keyword.keys(@options)]
+
+    case Enum.find(Keyword.keys(opts), &(&1 not in names)) do
+      nil ->
+        opts
+
+      name ->
+        error = wrong(family, parameters, "has no parameter or option #{inspect(name)}")
+        raise %{error | hint: Suggestion.closest(name, parameters ++ names)}
     end
   end
 
-  defp wrong(family, parameters, fault) do
+  defp wrong(family, parameters, fault, found \\ nil) do
     InvalidModel.exception(
       message: "#{family} #{fault}",
       expected:
         "#{family}(#{Enum.join(parameters, ", ")}) or #{family}(#{Enum.map_join(parameters, ", ", &"#{&1}: …")}), " <>
-          "then the options #{Enum.map_join(@options, ", ", fn {name, _kind} -> "#{name}:" end)}"
+          "then the options name:, #{Enum.map_join(@options, ", ", fn {name, _kind} -> "#{name}:" end)}",
+      found: found
     )
   end
 
@@ -130,7 +138,7 @@ defmodule Nutkin.Model.Distribution do
   # The fields of a free variable.
   @spec free(t()) :: map()
   def free(%__MODULE__{opts: opts} = distribution) do
-    opts = Option.to_wire!(Keyword.delete(opts, :name), Keyword.delete(@options, :name), distribution.family)
+    opts = opts |> Keyword.delete(:name) |> Option.to_wire!(@options, distribution.family)
     Map.merge(fields(distribution), Map.put(opts, "kind", "rv"))
   end
 
@@ -150,5 +158,9 @@ defmodule Nutkin.Model.Distribution do
       for {name, value} <- args, into: %{}, do: {"#{name}", Builder.reference(value, "#{name} of #{family}")}
 
     %{"dist" => family, "args" => args}
+  end
+
+  defimpl Inspect do
+    def inspect(distribution, _opts), do: "#Nutkin.Model.Distribution<#{distribution.family}>"
   end
 end

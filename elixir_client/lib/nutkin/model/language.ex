@@ -10,6 +10,31 @@ defmodule Nutkin.Model.Language do
   Wherever a node is expected, a number, a nested list, a `Nutkin.Tensor` or an `Nx.Tensor` does as well, and becomes a
   constant of the model. Mistakes raise `Nutkin.Error.InvalidModel`.
 
+  ## Elixir decides before the model runs
+
+  A block runs once, to write the model down; values are there only when the model is sampled. So **`case` and `cond`,
+  `with` and the heads of functions cannot look at a node: they match the node itself, silently.** They are special forms
+  of Elixir, which the language cannot replace. To choose by what a node will be, write
+
+    * `select(x > 0, a, b)` instead of `if`, `case` and `cond`; it may be nested
+    * `logical_and(x > 0, y > 0)`, `logical_or/2`, `logical_not/1` instead of `and`, `or`, `not`
+    * `x == y`, not `===`
+
+  `if`, `unless`, `&&`, `||`, `!`, `and`, `or`, `not`, `===`, `!==` and `in` refuse nodes with a
+  `Nutkin.Error.InvalidModel`. Between Elixir's own values all of these are what they always are: a block may be written
+  according to an option with `if` and `case`.
+
+  ## Idioms
+
+    * Indices start at 0, as in Nx. Groups that are numbered from 1 lose it before they become data: those are checked,
+      indices that the model computes, as in `theta[group - 1]`, are not
+    * A column of a captured list of rows is `Enum.map(rows, & &1.weight)`, that of a matrix node `x[[.., 1]]`
+    * The sum of a list of nodes is `Enum.reduce(nodes, &+/2)`, or `sum(stack(nodes))`; `Enum.sum/1` knows only numbers,
+      and raises an `ArithmeticError`
+    * Nodes that are made in a loop join with `stack/1` and `concatenate/1`
+
+  ## Functions
+
   Functions that write a part of a model bring the language in themselves:
 
       defmodule Priors do
@@ -17,6 +42,10 @@ defmodule Nutkin.Model.Language do
 
         def scale(name), do: half_normal(1, name: name)
       end
+
+  Where a module has a function of the same name as one here, Elixir refuses the call as ambiguous: name the module, as in
+  `Nutkin.Model.Language.data(:y)` and `__MODULE__.data(:y)`, or leave functions out of the import,
+  `use Nutkin.Model.Language, except: [data: 1]`.
   """
 
   alias Nutkin.Error.InvalidModel
@@ -29,12 +58,16 @@ defmodule Nutkin.Model.Language do
 
   @doc """
   Brings the language into a module or a block: this module's functions, and `Nutkin.Model.Operators` instead of Kernel's.
+
+  Option: `:except`, functions of this module to leave out, such as `[data: 1]`.
   """
-  defmacro __using__(_opts) do
+  defmacro __using__(opts) do
+    opts = Keyword.validate!(opts, [:except])
+
     quote do
       import Kernel, except: unquote(Operators.kernel_names()), warn: false
       import Nutkin.Model.Operators, warn: false
-      import Nutkin.Model.Language, warn: false
+      import Nutkin.Model.Language, unquote([warn: false] ++ opts)
     end
   end
 
@@ -70,17 +103,28 @@ defmodule Nutkin.Model.Language do
   @spec __free__(String.t(), Distribution.t()) :: Node.t()
   def __free__(variable, distribution) do
     distribution = distribution!(distribution, variable)
-    Builder.named(Keyword.get(distribution.opts, :name, variable), Distribution.free(distribution))
+
+    name =
+      distribution.opts
+      |> Keyword.get(:name, variable)
+      |> Builder.name!("#{distribution.family}(…, name: name)")
+
+    Builder.named(name, Distribution.free(distribution))
   end
 
   @doc """
   A data slot: a value that is given when the model is run. Another value of the same shape compiles nothing anew.
 
   Options: `:shape`, a tuple in which nil is a size that is left open, and `:type`. They are checked when data comes.
+
+  Lists of integers are tensors of the type s64, lists with a float in them f64, and data of another type compiles anew.
+  With `type: :f64` both become f64, as a feed needs whose numbers are sometimes whole. Tensors keep their type, and must
+  have the declared one.
   """
   @spec data(name(), keyword()) :: Node.t()
   def data(name, opts \\ []) do
-    fields = Option.to_wire!(opts, [shape: :open_shape, type: :type], "data slot #{Builder.name!(name)}")
+    name = Builder.name!(name, "data(name)")
+    fields = Option.to_wire!(opts, [shape: :open_shape, type: :type], "data slot #{name}")
     Builder.named(name, Map.put(fields, "kind", "data"))
   end
 
@@ -95,16 +139,11 @@ defmodule Nutkin.Model.Language do
   """
   @spec observe(name(), Distribution.t(), value(), keyword()) :: :ok
   def observe(name, distribution, value, opts \\ []) do
-    name = Builder.name!(name)
+    name = Builder.name!(name, "observe(name, distribution, value)")
     fields = Distribution.observed(distribution!(distribution, name))
-    {references, settings} = Keyword.split(options!(opts, "observe #{name}"), [:weight, :mask])
-
-    settings =
-      Option.to_wire!(
-        settings,
-        [reduce: {:one_of, [:sum, :mean]}],
-        "observe #{name}, besides :weight and :mask,"
-      )
+    opts = Option.check_names!(opts, [:weight, :mask, :reduce], "observe #{name}")
+    {references, settings} = Keyword.split(opts, [:weight, :mask])
+    settings = Option.to_wire!(settings, [reduce: {:one_of, [:sum, :mean]}], "observe #{name}")
 
     [value: value]
     |> Keyword.merge(references)
@@ -121,7 +160,7 @@ defmodule Nutkin.Model.Language do
   """
   @spec factor(name(), value()) :: :ok
   def factor(name, value) do
-    name = Builder.name!(name)
+    name = Builder.name!(name, "factor(name, value)")
     Builder.named(name, %{"kind" => "factor", "value" => Builder.reference(value, "the value of #{name}")})
     :ok
   end
@@ -131,7 +170,7 @@ defmodule Nutkin.Model.Language do
   """
   @spec deterministic(name(), value()) :: Node.t()
   def deterministic(name, value) do
-    name = Builder.name!(name)
+    name = Builder.name!(name, "deterministic(name, value)")
     node = Builder.node(value, "the value of #{name}")
     Builder.named(name, %{"kind" => "deterministic", "value" => node.index})
     node
@@ -146,25 +185,33 @@ defmodule Nutkin.Model.Language do
   for {name, parameters, support, note} <- Distribution.table() do
     args = Enum.map(parameters, &Macro.var(&1, __MODULE__))
     named = Enum.map_join(parameters, ", ", &"#{&1}: …")
+    value = quote(do: value())
+    # The only parameter may be given by name in its place.
+    types =
+      if length(parameters) == 1,
+        do: [quote(do: value() | keyword())],
+        else: Enum.map(parameters, fn _ -> value end)
 
     @doc """
     The distribution #{name}(#{Enum.join(parameters, ", ")}). Its values are #{support}. #{note}
 
     Also `#{name}(#{named})`; the options are those of `<~/2`.
     """
-    @spec unquote(name)(unquote_splicing(Enum.map(parameters, fn _ -> quote(do: value()) end))) ::
-            Distribution.t()
+    @spec unquote(name)(unquote_splicing(types)) :: Distribution.t()
     def unquote(name)(unquote_splicing(args)) do
       Distribution.new(unquote(name), unquote(parameters), [unquote_splicing(args)])
     end
 
-    @doc false
+    @doc "As `#{name}/#{length(parameters)}`, with the options of `<~/2`."
+    @spec unquote(name)(unquote_splicing(Enum.map(parameters, fn _ -> value end)), keyword()) ::
+            Distribution.t()
     def unquote(name)(unquote_splicing(args), opts) do
       Distribution.new(unquote(name), unquote(parameters), [unquote_splicing(args), opts])
     end
 
     if length(parameters) > 1 do
-      @doc false
+      @doc "As `#{name}/#{length(parameters)}`, with the parameters by name (#{named}), and the options of `<~/2`."
+      @spec unquote(name)(keyword()) :: Distribution.t()
       def unquote(name)(named) do
         Distribution.new(unquote(name), unquote(parameters), [named])
       end
@@ -238,16 +285,6 @@ defmodule Nutkin.Model.Language do
   end
 
   defp call(op, args, opts, kinds), do: Builder.call(op, args, Option.to_wire!(opts, kinds, op))
-
-  defp options!(opts, owner) do
-    if Keyword.keyword?(opts) do
-      opts
-    else
-      raise InvalidModel,
-        message: "the options of #{owner} are no keyword list",
-        found: inspect(opts, limit: 5)
-    end
-  end
 
   defp distribution!(%Distribution{} = distribution, _name), do: distribution
 

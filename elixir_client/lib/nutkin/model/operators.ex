@@ -4,10 +4,13 @@ defmodule Nutkin.Model.Operators do
 
   Where an operand is a node or a tensor, they make an operation of the model, as in Nx: `x < y` is a node of zeros and
   ones. Between plain numbers, in guards and in patterns they are those of `Kernel`, as everywhere outside the block.
-  `and`, `or`, `not`, `if` and `cond` stay Elixir's, and decide while the model is written, not while it runs: in a model
-  it is `logical_and/2` and `select/3`.
+
+  What decides in Elixir (`if`, `unless`, `&&`, `||`, `!`, `and`, `or`, `not`, `===`, `!==`, `in`) decides while the model
+  is written, when nodes have no value yet: there a node is refused with a `Nutkin.Error.InvalidModel` that says what to
+  use instead.
   """
 
+  alias Nutkin.Error.InvalidModel
   alias Nutkin.Model.{Builder, Distribution, Node}
   alias Nutkin.Tensor
 
@@ -34,12 +37,37 @@ defmodule Nutkin.Model.Operators do
     {:round, 1, :round}
   ]
 
+  # Name, arity, how many operands (from the left) decide, what a model has instead. The right side of `and`, `or`, `&&`
+  # and `||` is their value, not what they decide on: it may be a node.
+  @decisions [
+    {:if, 2, 1, "select(predicate, on_true, on_false)"},
+    {:unless, 2, 1, "select(predicate, on_true, on_false)"},
+    {:&&, 2, 1, "logical_and(left, right)"},
+    {:||, 2, 1, "logical_or(left, right)"},
+    {:!, 1, 1, "logical_not(x)"},
+    {:and, 2, 1, "logical_and(left, right)"},
+    {:or, 2, 1, "logical_or(left, right)"},
+    {:not, 1, 1, "logical_not(x)"},
+    {:===, 2, 2, "left == right"},
+    {:!==, 2, 2, "left != right"},
+    {:in, 2, 2, "logical_and(x >= first, x <= last)"}
+  ]
+
   for {name, arity, op} <- @table do
     args = Enum.take([quote(do: left), quote(do: right)], -arity)
 
     @doc "The operation `#{op}` for nodes, else `Kernel.#{name}/#{arity}`."
     defmacro unquote(name)(unquote_splicing(args)) do
       expand(__CALLER__.context, unquote(name), unquote(op), unquote(args))
+    end
+  end
+
+  for {name, arity, deciding, instead} <- @decisions do
+    args = Enum.take([quote(do: left), quote(do: right)], -arity)
+
+    @doc "`Kernel.#{name}/#{arity}`, which refuses nodes: in a model it is `#{instead}`."
+    defmacro unquote(name)(unquote_splicing(args)) do
+      decide(__CALLER__.context, unquote(name), unquote(deciding), unquote(instead), unquote(args))
     end
   end
 
@@ -54,25 +82,50 @@ defmodule Nutkin.Model.Operators do
     quote do: Kernel.unquote(name)(unquote_splicing(args))
   end
 
-  @doc false
-  @spec kernel_names() :: [{atom(), arity()}]
-  def kernel_names, do: for({name, arity, _op} <- @table, do: {name, arity})
+  defp decide(nil, name, deciding, instead, args) do
+    {operands, rest} = Enum.split(args, deciding)
+
+    known =
+      for arg <- operands,
+          do: quote(do: Nutkin.Model.Operators.known!(unquote(arg), unquote(name), unquote(instead)))
+
+    quote do: Kernel.unquote(name)(unquote_splicing(known ++ rest))
+  end
+
+  defp decide(_guard_or_match, name, _deciding, _instead, args) do
+    quote do: Kernel.unquote(name)(unquote_splicing(args))
+  end
 
   @doc false
-  @spec operations() :: [atom()]
-  def operations, do: for({_name, _arity, op} <- @table, do: op)
+  # What of Kernel this module has instead.
+  @spec kernel_names() :: [{atom(), arity()}]
+  def kernel_names do
+    for({name, arity, _op} <- @table, do: {name, arity}) ++
+      for {name, arity, _deciding, _instead} <- @decisions, do: {name, arity}
+  end
+
+  @doc false
+  # The operand of a decision, which must be known while the model is written.
+  @spec known!(term(), atom(), String.t()) :: term()
+  def known!(%Node{} = node, name, instead) do
+    raise InvalidModel,
+      message: "`#{name}` decides while the model is written, when a node has no value yet",
+      node: node.name,
+      hint: "in a model it is `#{instead}`"
+  end
+
+  def known!(value, _name, _instead), do: value
 
   @doc false
   @spec apply(atom(), atom(), [term()]) :: term()
   def apply(name, op, args) do
-    if Enum.any?(args, &symbolic?/1) do
-      Builder.call(Atom.to_string(op), args, %{})
-    else
-      Kernel.apply(Kernel, name, args)
+    case Enum.any?(args, &symbolic?/1) do
+      true -> Builder.call(Atom.to_string(op), args, %{})
+      false -> Kernel.apply(Kernel, name, args)
     end
   end
 
   # A distribution is no value, but the builder says so better than Kernel.
-  defp symbolic?(%module{}), do: module in [Node, Tensor, Distribution, Nx.Tensor]
+  defp symbolic?(%module{}), do: Enum.member?([Node, Tensor, Distribution, Nx.Tensor], module)
   defp symbolic?(_other), do: false
 end

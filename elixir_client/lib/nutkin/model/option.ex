@@ -3,35 +3,50 @@ defmodule Nutkin.Model.Option do
   # The options of statements, distributions and operations: checked where the model is written, given as the wire has
   # them.
 
-  alias Nutkin.Error.InvalidModel
+  alias Nutkin.Error.{InvalidModel, Suggestion}
   alias Nutkin.Tensor.Type
 
   @type kind ::
           :boolean | :axis | :axes | :sizes | :positions | :shape | :open_shape | :type | {:one_of, [atom()]}
 
+  # Those that travel.
+  @integers -0x8000000000000000..0x7FFFFFFFFFFFFFFF
+
   @doc "The options given, as a map with string keys. `owner` is what they belong to, in words."
   @spec to_wire!(term(), keyword(kind()), String.t()) :: %{String.t() => term()}
   def to_wire!(opts, kinds, owner) do
+    for {name, value} <- check_names!(opts, Keyword.keys(kinds), owner), into: %{} do
+      {Atom.to_string(name), check!(kinds[name], value, name, owner)}
+    end
+  end
+
+  @doc "The options themselves, which are a keyword list of no other names than those allowed."
+  @spec check_names!(term(), [atom()], String.t()) :: keyword()
+  def check_names!(opts, allowed, owner) do
+    expected = if allowed == [], do: "no options", else: Enum.map_join(allowed, ", ", &inspect/1)
+
     unless Keyword.keyword?(opts) do
       raise InvalidModel,
         message: "the options of #{owner} are no keyword list",
-        expected: allowed(kinds),
+        expected: expected,
         found: inspect(opts, limit: 5)
     end
 
-    for {name, value} <- opts, into: %{} do
-      {Atom.to_string(name), check!(fetch!(kinds, name, owner), value, name, owner)}
-    end
-  end
+    names = Keyword.keys(opts)
 
-  defp fetch!(kinds, name, owner) do
-    with nil <- kinds[name] do
-      raise InvalidModel, message: "#{owner} has no option #{inspect(name)}", expected: allowed(kinds)
+    if name = Enum.find(names, &(&1 not in allowed)) do
+      raise InvalidModel,
+        message: "#{owner} has no option #{inspect(name)}",
+        expected: expected,
+        hint: Suggestion.closest(name, allowed)
     end
-  end
 
-  defp allowed([]), do: "no options"
-  defp allowed(kinds), do: Enum.map_join(kinds, ", ", fn {name, _kind} -> inspect(name) end)
+    if name = List.first(names -- Enum.uniq(names)) do
+      raise InvalidModel, message: "#{owner} has the option #{inspect(name)} twice"
+    end
+
+    opts
+  end
 
   defp check!(kind, value, name, owner) do
     case cast(kind, value) do
@@ -47,15 +62,15 @@ defmodule Nutkin.Model.Option do
   end
 
   defp cast(:boolean, value) when is_boolean(value), do: {:ok, value}
-  defp cast(:axis, value) when is_integer(value), do: {:ok, value}
-  defp cast(:axes, value) when is_integer(value), do: {:ok, [value]}
-  defp cast(:axes, value), do: list_of(value, &is_integer/1)
-  defp cast(:sizes, value), do: list_of(value, &(is_integer(&1) and &1 > 0))
-  defp cast(:positions, value), do: list_of(value, &(is_integer(&1) and &1 >= 0))
+  defp cast(:axis, value) when value in @integers, do: {:ok, value}
+  defp cast(:axes, value) when value in @integers, do: {:ok, [value]}
+  defp cast(:axes, value), do: list_of(value, &(&1 in @integers))
+  defp cast(:sizes, value), do: list_of(value, &(&1 in @integers and &1 > 0))
+  defp cast(:positions, value), do: list_of(value, &(&1 in @integers and &1 >= 0))
   defp cast(:shape, value) when is_tuple(value), do: cast(:sizes, Tuple.to_list(value))
 
   defp cast(:open_shape, value) when is_tuple(value),
-    do: list_of(Tuple.to_list(value), &(&1 == nil or (is_integer(&1) and &1 > 0)))
+    do: list_of(Tuple.to_list(value), &(&1 == nil or (&1 in @integers and &1 > 0)))
 
   defp cast(:type, value) do
     with {:ok, type} <- Type.fetch(value), do: {:ok, Type.name(type)}

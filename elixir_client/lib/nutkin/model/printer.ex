@@ -66,7 +66,28 @@ defmodule Nutkin.Model.Printer do
   end
 
   defp write(%{"kind" => "call", "op" => op, "args" => args, "opts" => opts}, texts, _blobs) do
-    {:value, call(op, Enum.map(args, &texts[&1]), opts)}
+    {:value, operation(op, Enum.map(args, &texts[&1]), opts)}
+  end
+
+  defp operation(op, args, opts) when op in ["stack", "concatenate"] do
+    call(op, ["[" <> Enum.join(args, ", ") <> "]"], opts)
+  end
+
+  defp operation("dot", [left, right], %{"contract_a" => _} = opts) do
+    [contract_left, batch_left, contract_right, batch_right] =
+      for key <- ~w(contract_a batch_a contract_b batch_b), do: value(key, opts[key])
+
+    call("dot", [left, contract_left, batch_left, right, contract_right, batch_right], [])
+  end
+
+  # What the function takes as arguments are no options there.
+  defp operation(op, args, opts) do
+    settings =
+      Enum.find_value(Model.Operation.table(), [], fn {name, _values, settings, _options, _doc} ->
+        if Atom.to_string(name) == op, do: Enum.map(Keyword.keys(settings), &Atom.to_string/1)
+      end)
+
+    call(op, args ++ Enum.map(settings, &value(&1, opts[&1])), Map.drop(opts, settings))
   end
 
   defp distribution(%{"dist" => family, "args" => args}, texts, opts) do
@@ -84,13 +105,16 @@ defmodule Nutkin.Model.Printer do
   end
 
   defp option({name, {:text, text}}), do: "#{name}: #{text}"
-  defp option({"shape", sizes}), do: "shape: #{inspect(List.to_tuple(sizes))}"
-  defp option({"name", name}), do: "name: #{inspect(name)}"
-  defp option({name, text}) when is_binary(text), do: "#{name}: #{label(text)}"
-  defp option({name, value}), do: "#{name}: #{inspect(value, charlists: :as_lists)}"
+  defp option({name, value}), do: "#{name}: #{value(name, value)}"
 
-  # As an atom is written, without making one.
-  defp label(name), do: if(identifier?(name), do: ":#{name}", else: inspect(name))
+  defp value("shape", sizes), do: inspect(List.to_tuple(sizes))
+  defp value("name", name), do: inspect(name)
+  defp value(_name, text) when is_binary(text), do: label(text)
+  defp value(_name, value), do: inspect(value, charlists: :as_lists)
+
+  @doc "A name as an atom is written, without making one."
+  @spec label(String.t()) :: String.t()
+  def label(name), do: if(identifier?(name), do: ":#{name}", else: inspect(name))
 
   defp identifier?(name), do: name =~ ~r/\A[a-z_][A-Za-z0-9_]*\z/
 end

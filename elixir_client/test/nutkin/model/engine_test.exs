@@ -111,7 +111,7 @@ defmodule Nutkin.Model.EngineTest do
         deterministic(:polynomial, (2 - mu) ** 2 / 8 + -1)
         deterministic(:above, x > 5)
         deterministic(:signs, select(x >= [1, 2, 3, 4], max(x, 3), [-1, -2, -3, -4]))
-        observe(:y, normal(theta[group], 1), [0.5, :nan, 1.5], mask: [1, 0, 1], weight: 2, reduce: :mean)
+        observe(:y, normal(theta[group], 1), [0.5, 7.5, 1.5], mask: [1, 0, 1], weight: 2, reduce: :mean)
         factor(:f, -sum(theta ** 2))
       end
 
@@ -151,7 +151,37 @@ defmodule Nutkin.Model.EngineTest do
     assert %{"error" => %{"message" => message, "index" => 1}} =
              run(built, dir, %{x: Tensor.new([[1, 2], [3, 4]])})
 
-    assert message =~ "outside axis 0"
+    assert message == "slice(x): index 2 is outside axis 0 of size 2"
+  end
+
+  test "groups that start at 1, or at -1, are an error", %{folder: dir} do
+    grouped =
+      model do
+        group = data(:group)
+        mu <~ normal(0, 1, shape: {3})
+        observe(:y, normal(mu[group], 1), [1.0, 2.0, 3.0])
+      end
+
+    for {group, found} <- [{[1, 2, 3], "3 at [2]"}, {[-1, 0, 1], "-1 at [0]"}] do
+      assert %{"error" => error} = run(grouped, dir, %{group: Tensor.new(group)})
+      assert error["message"] == "the operand group of take(mu, group): 1 value is impossible"
+      assert %{"code" => "invalid_data", "expected" => "indices from 0 to 2", "found" => ^found} = error
+      assert error["hint"] == "indices start at 0"
+    end
+  end
+
+  test "what is wrong is shown as the model prints it", %{folder: dir} do
+    sums =
+      model do
+        x = data(:x)
+        mu <~ normal(0, 1, shape: {3})
+        deterministic(:fits, mu + 1 + mu)
+        deterministic(:no_fit, mu + 2 * x)
+      end
+
+    assert %{"error" => %{"message" => message}} = run(sums, dir, %{x: Tensor.new([1, 2])})
+    assert [shown, "the shapes do not broadcast"] = String.split(message, ": ")
+    assert inspect(sums) =~ "deterministic(:no_fit, #{shown})"
   end
 
   defp run(model, dir, data \\ %{}) do

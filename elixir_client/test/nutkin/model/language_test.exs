@@ -66,13 +66,15 @@ defmodule Nutkin.Model.LanguageTest do
             {fn -> Language.normal(mu: 0, mu: 1, sigma: 1) end, "normal has its parameter mu twice"},
             {fn -> Language.normal(mu: 0, sigma: 1, scale: 1) end,
              "normal has no parameter or option :scale"},
-            {fn -> Language.normal(0, sigma: 1) end, "normal has the wrong arguments"},
-            {fn -> Language.normal(0, 1, sahpe: {3}) end, "normal has no parameter or option :sahpe"},
-            {fn -> Language.normal(0, 1, 2) end, "normal has the wrong arguments"},
-            {fn -> Language.normal(0) end, "normal has the wrong arguments"}
+            {fn -> Language.normal(0, 1, sahpe: {3}) end,
+             "normal has no parameter or option :sahpe; did you mean :shape?"},
+            {fn -> Language.normal(0, sigma: 1) end,
+             "normal has the wrong arguments; found normal(0, [sigma: 1])"},
+            {fn -> Language.normal(0, 1, 2) end, "normal has the wrong arguments; found normal(0, 1, 2)"},
+            {fn -> Language.normal(0) end, "normal has the wrong arguments; found normal(0)"}
           ] do
         error = assert_raise InvalidModel, wrong
-        assert error.message == fault
+        assert Exception.message(%{error | expected: nil}) == fault
 
         assert error.expected ==
                  "normal(mu, sigma) or normal(mu: …, sigma: …), then the options name:, shape:, transform:, centered:"
@@ -102,7 +104,9 @@ defmodule Nutkin.Model.LanguageTest do
              ~r/invalid :transform of normal; expected one of :identity, :log.*found :exp/},
             {[transform: nil], ~r/invalid :transform/},
             {[centered: 1], ~r/invalid :centered of normal; expected true or false; found 1/},
-            {[name: 3], ~r/not a name; expected an atom or a string; found 3/},
+            {[shape: {2}, shape: {3}], ~r/normal has the option :shape twice/},
+            {[name: 3],
+             ~r/not a name, as normal\(…, name: name\) needs; expected an atom or a string; found 3/},
             {[name: ""], ~r/not a name/}
           ] do
         assert_raise InvalidModel, fault, fn -> rv(fn -> Language.normal(0, 1, opts) end) end
@@ -179,9 +183,17 @@ defmodule Nutkin.Model.LanguageTest do
         end
       end
 
-      assert_raise InvalidModel, ~r/observe y.* has no option :weights/, fn ->
+      message = "observe y has no option :weights; expected :weight, :mask, :reduce; did you mean :weight?"
+
+      assert_raise InvalidModel, message, fn ->
         model do
           observe(:y, normal(0, 1), 1, weights: 2)
+        end
+      end
+
+      assert_raise InvalidModel, ~r/the options of observe y are no keyword list.*found 2/, fn ->
+        model do
+          observe(:y, normal(0, 1), 1, 2)
         end
       end
 
@@ -218,6 +230,19 @@ defmodule Nutkin.Model.LanguageTest do
     test "a name is an atom or a string" do
       for name <- [nil, true, 3, "", <<255>>, {:a}] do
         assert_raise InvalidModel, ~r/not a name/, fn -> node_of(fn -> Language.data(name) end) end
+      end
+    end
+
+    test "that have no name show where it belongs" do
+      for {statement, form} <- [
+            {fn -> Language.data(3) end, "data(name)"},
+            {fn -> Language.observe(Language.normal(0, 1), :y, 1) end, "observe(name, distribution, value)"},
+            {fn -> Language.factor(3, 1) end, "factor(name, value)"},
+            {fn -> Language.deterministic(3, 1) end, "deterministic(name, value)"}
+          ] do
+        error = assert_raise InvalidModel, fn -> node_of(statement) end
+        assert error.message == "not a name, as #{form} needs"
+        assert error.found in ["3", "#Nutkin.Model.Distribution<normal>"]
       end
     end
   end
@@ -332,6 +357,32 @@ defmodule Nutkin.Model.LanguageTest do
       end
 
     assert [_, _, _, %{"op" => "negate"}, %{"value" => 9}, %{"op" => "multiply"}, _] = built.nodes
+  end
+
+  defmodule Namesake do
+    use Nutkin.Model.Language, except: [data: 1]
+
+    def data(name), do: Nutkin.Model.Language.data("#{name}_of_ours", type: :f64)
+    def doubled(name), do: 2 * data(name)
+  end
+
+  test "functions of the language may be left out" do
+    built = Nutkin.Model.build(fn -> Namesake.doubled(:y) end)
+    assert [%{"name" => "y_of_ours", "type" => "f64"}, %{"value" => 2}, %{"op" => "multiply"}] = built.nodes
+  end
+
+  test "every function is documented, with its types" do
+    {:docs_v1, _, _, _, _, _, docs} = Code.fetch_docs(Language)
+    {:ok, specs} = Code.Typespec.fetch_specs(Language)
+    specified = for {{name, arity}, _} <- specs, do: {name, arity}
+
+    for {{:function, name, arity}, _, _, doc, meta} <- docs, name != :__free__ do
+      assert %{"en" => _text} = doc
+      lowest = arity - Map.get(meta, :defaults, 0)
+      assert Enum.any?(lowest..arity, &({name, &1} in specified)), "#{name}/#{arity} has no @spec"
+    end
+
+    for arity <- 1..3, do: assert({:normal, arity} in specified)
   end
 
   defp kernel_names, do: Keyword.keys(Operators.kernel_names())

@@ -54,6 +54,13 @@ defmodule Nutkin.Model.NodeTest do
     end
   end
 
+  test "a tensor of indices is for take" do
+    for key <- [Nutkin.Tensor.new([0, 1]), [0, [1, 2]]] do
+      error = assert_raise InvalidModel, fn -> indexed(key) end
+      assert error.hint =~ "take(x, indices)"
+    end
+  end
+
   test "prints its name" do
     model do
       x = data(:x)

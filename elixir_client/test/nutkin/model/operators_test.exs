@@ -3,8 +3,19 @@ defmodule Nutkin.Model.OperatorsTest do
 
   import Nutkin.Model
 
+  alias Nutkin.Error.InvalidModel
   alias Nutkin.Model.Operators
   alias Nutkin.Tensor
+
+  @decisions [if: 2, unless: 2, &&: 2, ||: 2, !: 1, and: 2, or: 2, not: 1, ===: 2, !==: 2, in: 2]
+
+  # The expression in the language, about a node of the model that is being written.
+  defmacrop model_of(_x, do: expression) do
+    quote do
+      use Nutkin.Model.Language
+      unquote(expression)
+    end
+  end
 
   test "make operations of nodes, numbers and tensors" do
     built =
@@ -40,8 +51,67 @@ defmodule Nutkin.Model.OperatorsTest do
     named =
       for %{"kind" => "deterministic", "name" => name, "value" => value} <- built.nodes, do: {name, value}
 
-    assert length(named) == length(Operators.kernel_names())
+    assert length(named) == length(Operators.kernel_names() -- @decisions)
     for {name, value} <- named, do: assert(%{"kind" => "call", "op" => ^name} = Enum.at(built.nodes, value))
+  end
+
+  test "refuse to decide on a node, and say what a model has instead" do
+    for {decide, name, instead} <- [
+          {fn x -> model_of(x, do: if(x > 0, do: 1, else: 2)) end, "if",
+           "select(predicate, on_true, on_false)"},
+          {fn x -> model_of(x, do: unless(x > 0, do: 1)) end, "unless",
+           "select(predicate, on_true, on_false)"},
+          {fn x -> model_of(x, do: x > 0 && x < 1) end, "&&", "logical_and(left, right)"},
+          {fn x -> model_of(x, do: x > 0 and x < 1) end, "and", "logical_and(left, right)"},
+          {fn x -> model_of(x, do: x > 0 || x < 1) end, "||", "logical_or(left, right)"},
+          {fn x -> model_of(x, do: x > 0 or x < 1) end, "or", "logical_or(left, right)"},
+          {fn x -> model_of(x, do: !x) end, "!", "logical_not(x)"},
+          {fn x -> model_of(x, do: not x) end, "not", "logical_not(x)"},
+          {fn x -> model_of(x, do: x === 1) end, "===", "left == right"},
+          {fn x -> model_of(x, do: 1 !== x) end, "!==", "left != right"},
+          {fn x -> model_of(x, do: x in [0, 1]) end, "in", "logical_and(x >= first, x <= last)"},
+          {fn x -> model_of(x, do: x not in 0..1) end, "in", "logical_and(x >= first, x <= last)"},
+          {fn x -> model_of(x, do: 1 in x) end, "in", "logical_and(x >= first, x <= last)"}
+        ] do
+      error =
+        assert_raise InvalidModel, fn ->
+          Nutkin.Model.build(fn -> decide.(Nutkin.Model.Language.data(:x)) end)
+        end
+
+      assert error.message == "`#{name}` decides while the model is written, when a node has no value yet"
+      assert error.hint == "in a model it is `#{instead}`"
+    end
+  end
+
+  test "decide on all else as Kernel does, also for what is a node in the end" do
+    model do
+      x = data(:x)
+      absent = Process.get(:absent)
+
+      kind = fn
+        n when is_integer(n) and n in 1..3 and not (n === 2) -> :odd
+        _ -> :other
+      end
+
+      send(
+        self(),
+        {:decided, if(absent, do: 1, else: 2), if(1 < 2, do: 3), unless(absent, do: 4), !absent, not false}
+      )
+
+      send(self(), {:members, 1 in [1, 2], 3 not in 1..2, 1 === 1.0, 1 !== 1.0, Enum.map(1..3, kind)})
+
+      send(
+        self(),
+        {:nodes, absent || x, true && x, false or x, true and x, absent && x, true || raise("not reached")}
+      )
+
+      send(self(), {:node, x})
+    end
+
+    assert_received {:decided, 2, 3, 4, true, true}
+    assert_received {:members, true, true, false, true, [:odd, :other, :odd]}
+    assert_received {:nodes, x, x, x, x, nil, true}
+    assert_received {:node, ^x}
   end
 
   test "keep the order of their operands" do
