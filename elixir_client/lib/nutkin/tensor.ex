@@ -118,7 +118,7 @@ defmodule Nutkin.Tensor do
     {shape, Enum.reverse(collect(value, shape, [], []))}
   end
 
-  defp first_shape([first | _] = list, path), do: [length(list) | first_shape(first, [0 | path])]
+  defp first_shape([first | _] = list, path), do: [count(list, path) | first_shape(first, [0 | path])]
   defp first_shape(%Range{} = range, path), do: first_shape(Enum.to_list(range), path)
 
   defp first_shape([], path) do
@@ -127,16 +127,26 @@ defmodule Nutkin.Tensor do
 
   defp first_shape(_other, _path), do: []
 
+  defp count(list, path) do
+    if List.improper?(list) do
+      throw({:invalid, message: "an improper list", path: path(path), expected: "a list that ends in []"})
+    end
+
+    length(list)
+  end
+
   defp collect(%Range{} = range, shape, path, done), do: collect(Enum.to_list(range), shape, path, done)
 
   defp collect(list, [size | shape], path, done) when is_list(list) do
-    if length(list) != size do
+    count = count(list, path)
+
+    if count != size do
       first = path(List.duplicate(0, length(path)))
       expected = "#{size} elements, as in #{first}"
 
       throw(
         {:invalid,
-         message: "lists of unequal lengths", path: path(path), expected: expected, found: "#{length(list)}"}
+         message: "lists of unequal lengths", path: path(path), expected: expected, found: "#{count}"}
       )
     end
 

@@ -48,6 +48,8 @@ defmodule Nutkin.TensorTest do
             {[[], []], "[0]", "an empty list"},
             {[[1, 2], [3]], "[1]", "lists of unequal lengths"},
             {[[[1], [2]], [[3], [4, 5]]], "[1][1]", "lists of unequal lengths"},
+            {[1 | 2], nil, "an improper list"},
+            {[[1, 2], [3 | 4]], "[1]", "an improper list"},
             {[1, [2]], "[1]", "lists of unequal depth"},
             {[[1], 2], "[1]", "lists of unequal depth"},
             {[1, true], "[1]", "not a number"},
