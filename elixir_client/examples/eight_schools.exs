@@ -27,9 +27,11 @@ defmodule ProgressLine do
   defp show(state) do
     latest = Map.values(state.done)
     share = Enum.sum(Enum.map(latest, &(&1.iteration / max(&1.total, 1)))) / state.chains
-    divergences = Enum.sum(Enum.map(latest, & &1.divergences))
+    phase = if Enum.all?(latest, &(&1.phase == :sample)), do: "sampling", else: "warmup"
+    # Those of the warmup are no reason for worry.
+    divergences = Enum.sum(for %{phase: :sample} = progress <- latest, do: progress.divergences)
     bar = String.pad_trailing(String.duplicate("#", floor(share * @columns)), @columns, ".")
-    text = "#{bar} #{floor(share * 100)} %, divergences: #{divergences}"
+    text = "#{bar} #{floor(share * 100)} %, #{phase}, divergences: #{divergences}"
     # Without a terminal, every quarter is enough.
     due? = if state.terminal?, do: text != state.shown, else: state.shown != floor(share * 4)
     if due?, do: IO.write(:stderr, if(state.terminal?, do: "\r#{text}\e[K", else: "#{text}\n"))

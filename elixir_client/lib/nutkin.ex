@@ -40,7 +40,8 @@ defmodule Nutkin do
           observe(:obs, normal(theta, sigma), y)
         end
 
-      {:ok, fit} = Nutkin.sample(schools, data: %{y: [28, 8, -3, 7, -1, 1, 18, 12], sigma: [15, 10, 16, 11, 9, 11, 10, 18]})
+      data = %{y: [28, 8, -3, 7, -1, 1, 18, 12], sigma: [15, 10, 16, 11, 9, 11, 10, 18]}
+      {:ok, fit} = Nutkin.sample(schools, data: data)
       Nutkin.Fit.draws(fit, :theta)
 
   Functions return `{:ok, result}` or `{:error, exception}`, see `t:Nutkin.Error.t/0`; their bang versions raise.
@@ -53,19 +54,10 @@ defmodule Nutkin do
   @doc """
   Starts a worker. The options:
 
-    * `:name` - what it is registered as, default `Nutkin`. The other functions take it as their option `:worker`
-    * `:python` - the Python to run, a path or a name on the PATH. Default: the environment variable NUTKIN_PYTHON, else
-      `"python3"`. It has the package nutkin
-    * `:python_path` - directories to put in front of PYTHONPATH
-    * `:env` - environment variables for it, a map or list of pairs of strings
-    * `:args` - further arguments of `python -m nutkin_port`
-    * `:start_timeout` - milliseconds that it may take to be ready, default 60000
-    * `:heartbeat` - milliseconds, default 30000: a program that is silent for so long is asked for a sign of life, and
-      killed if it gives none for as long again
-    * `:shutdown_timeout` - milliseconds that it may take to end when the worker stops, default 2000; then it is killed
+  #{Nutkin.Worker.Options.docs()}
 
   It returns at once; requests wait until the program is ready. Where it cannot be started, requests are answered with
-  a `Nutkin.Error.WorkerExit` that says why, and it is tried again after a while.
+  a `Nutkin.Error.WorkerExit` that says why, and it is tried again after a while. A wrong option raises `ArgumentError`.
   """
   @spec start_link(keyword()) :: GenServer.on_start()
   defdelegate start_link(opts \\ []), to: Worker
@@ -85,7 +77,10 @@ defmodule Nutkin do
   Takes the options #{Enum.map_join(@sampling ++ [:timeout, :on_progress], ", ", &"`#{inspect(&1)}`")} of `Nutkin.Options`.
 
   When `:timeout` milliseconds are over, the run is cancelled and what it has drawn is the result, with the status
-  `:timeout`; without any draw it is a `Nutkin.Error.Timeout`.
+  `:timeout`; without any draw it is a `Nutkin.Error.Timeout`. A compilation cannot be interrupted: after a timeout
+  during one, the worker finishes it, and the next run of the model finds it done.
+
+  The default of `:seed` is 0, so a run that is repeated gives the same draws; give another seed for others.
   """
   @spec sample(Model.t(), keyword()) :: {:ok, Fit.t()} | {:error, Error.t()}
   def sample(model, opts \\ []) do
@@ -102,13 +97,14 @@ defmodule Nutkin do
   def sample!(model, opts \\ []), do: bang!(sample(model, opts))
 
   @doc """
-  The draws of a run as a lazy enumerable of `Nutkin.Draws`, in the order in which they come.
+  The draws of a run as a lazy enumerable of chunks, each some draws of one chain: `Nutkin.Draws`, in the order in which
+  they come.
 
   Sampling starts when it is enumerated, goes as far ahead as the option `:credit` says, and is cancelled when the
   enumeration stops early. Errors are raised in the process that enumerates; so is `Nutkin.Error.Timeout` when
   `:timeout` milliseconds are over. Takes the options of `sample/2` but `:on_progress`, and raises where they are wrong.
 
-      model |> Nutkin.stream(data: data) |> Stream.map(& &1.variables["mu"]) |> Enum.take(10)
+      model |> Nutkin.stream(data: data) |> Stream.map(&Nutkin.Draws.fetch!(&1, :mu)) |> Enum.take(10)
   """
   @spec stream(Model.t(), keyword()) :: Enumerable.t()
   def stream(model, opts \\ []) do
@@ -132,12 +128,17 @@ defmodule Nutkin do
 
   @doc """
   Waits for the end of a run that this process started, and collects its draws. Events that were received as messages
-  before are not part of the fit.
+  before are not part of the fit; chunks that were not acknowledged do not hold it up.
 
-  After `timeout` milliseconds it is cancelled, as by the option `:timeout` of `sample/2`.
+  After `timeout` milliseconds it is cancelled, as by the option `:timeout` of `sample/2`. A run is awaited once: raises
+  `ArgumentError` where it was closed, or its last event was received, before.
   """
   @spec await(Run.t(), timeout()) :: {:ok, Fit.t()} | {:error, Error.t()}
-  def await(%Run{} = run, timeout \\ :infinity), do: Run.await(run, Client.deadline(timeout), timeout)
+  def await(%Run{} = run, timeout \\ :infinity) do
+    with {:ok, %{timeout: timeout}} <- Options.validate([timeout: timeout], [:timeout]) do
+      Run.await(run, Client.deadline(timeout), timeout)
+    end
+  end
 
   @doc """
   Cancels a run, from any process. `await/2` then gives `{:ok, %Nutkin.Fit{status: :cancelled}}`, with what was drawn.
@@ -198,12 +199,16 @@ defmodule Nutkin do
   """
   @spec ping(Worker.t(), timeout()) :: {:ok, map()} | {:error, Error.t()}
   def ping(worker \\ __MODULE__, timeout \\ 60_000) do
-    with {:pong, pong} <- Client.call(worker, Request.new(:ping, %{}), timeout), do: {:ok, pong}
+    with {:ok, %{timeout: timeout}} <- Options.validate([timeout: timeout], [:timeout]),
+         {:pong, pong} <- Client.call(worker, Request.new(:ping, %{}), timeout) do
+      {:ok, pong}
+    end
   end
 
   @doc """
   The state of a worker: its `:phase` (`:starting`, `:ready` or `:down`), the `:os_pid` of its program, the `:error`
   that keeps it down, and, once it is ready, the `:versions`, `:devices` and `:limits` that the program reports.
+  A `Nutkin.Error.Timeout` if the worker process is too busy to answer.
   """
   @spec info(Worker.t()) :: {:ok, map()} | {:error, Error.t()}
   def info(worker \\ __MODULE__), do: Client.info(worker)

@@ -18,15 +18,79 @@ defmodule Nutkin.Diagnostics do
   Chains that each stand still at different places have an R-hat of `:infinity`.
   """
 
-  alias Nutkin.Diagnostics.Special
+  alias Nutkin.Diagnostics.{Ranks, Special}
 
   @typedoc "The draws of one scalar: a list of chains of equal length."
   @type chains :: [[number() | :nan | :infinity | :neg_infinity]]
 
   @type result :: float() | :nan | :infinity
 
+  @typedoc "What `summary/1` gives."
+  @type summary :: %{
+          mean: result(),
+          sd: result(),
+          q5: result(),
+          q95: result(),
+          mcse_mean: result(),
+          ess_bulk: result(),
+          ess_tail: result(),
+          r_hat: result()
+        }
+
+  @summary [:mean, :sd, :q5, :q95, :mcse_mean, :ess_bulk, :ess_tail, :r_hat]
+
   # The probabilities of a normal variable one standard deviation below and above its mean, with ArviZ's digits.
   @one_sigma {0.1586553, 0.8413447}
+
+  @doc """
+  What a table shows of a scalar, at once: the numbers of the functions below (`:q5` and `:q95` are the 5 % and 95 %
+  quantiles), in a fraction of their time together, since the draws are sorted once for all.
+
+      iex> summary = Nutkin.Diagnostics.summary([[1.0, 3.0, 2.0, 5.0, 4.0], [2.0, 4.0, 1.0, 3.0, 5.0]])
+      iex> {summary.mean, summary.q5, Float.round(summary.r_hat, 2)}
+      {3.0, 1.0, 1.12}
+  """
+  @spec summary(chains()) :: summary()
+  def summary(chains) do
+    case with_scaled(chains, 1, &summary_of/1) do
+      :nan -> Map.new(@summary, &{&1, :nan})
+      summary -> summary
+    end
+  end
+
+  defp summary_of(scaled) do
+    all = Enum.concat(scaled)
+    ranked = Ranks.rank(scaled)
+    sorted = Ranks.values(ranked)
+    sd = sd_of(all)
+
+    Map.merge(
+      %{
+        mean: {:scale, mean_of(all)},
+        sd: {:scale, sd},
+        q5: {:scale, quantile_of(sorted, 0.05)},
+        q95: {:scale, quantile_of(sorted, 0.95)}
+      },
+      convergence(scaled, ranked, sorted, sd)
+    )
+  end
+
+  defp convergence([first | _], _ranked, _sorted, _sd) when length(first) < 4 do
+    %{mcse_mean: :nan, ess_bulk: :nan, ess_tail: :nan, r_hat: :nan}
+  end
+
+  defp convergence([first | _] = scaled, ranked, sorted, sd) do
+    halves = Ranks.halves(ranked, length(first))
+    of_ranks = Ranks.scores(length(halves))
+    scores = normal_scores(halves, of_ranks, scaled)
+
+    %{
+      mcse_mean: {:scale, sd / :math.sqrt(scaled |> split() |> ess())},
+      ess_bulk: ess(scores),
+      ess_tail: tail(scaled, sorted),
+      r_hat: reduction(scores, halves, of_ranks, scaled)
+    }
+  end
 
   @doc """
   The mean of all draws.
@@ -68,16 +132,10 @@ defmodule Nutkin.Diagnostics do
   """
   @spec r_hat(chains()) :: result()
   def r_hat(chains) do
-    with_scaled(chains, 4, fn
-      [_single] ->
-        :nan
-
-      scaled ->
-        split = split(scaled)
-        median = split |> sorted() |> quantile_of(0.5)
-        folded = map(split, fn x -> abs(x - median) end)
-
-        largest(scale_reduction(split), scale_reduction(folded))
+    with_scaled(chains, 4, fn scaled ->
+      halves = ranked_halves(scaled)
+      of_ranks = Ranks.scores(length(halves))
+      halves |> normal_scores(of_ranks, scaled) |> reduction(halves, of_ranks, scaled)
     end)
   end
 
@@ -88,8 +146,12 @@ defmodule Nutkin.Diagnostics do
       8.0
   """
   @spec ess_bulk(chains()) :: result()
-  def ess_bulk(chains),
-    do: with_scaled(chains, 4, fn scaled -> scaled |> split() |> normal_scores() |> ess() end)
+  def ess_bulk(chains) do
+    with_scaled(chains, 4, fn scaled ->
+      halves = ranked_halves(scaled)
+      halves |> normal_scores(Ranks.scores(length(halves)), scaled) |> ess()
+    end)
+  end
 
   @doc """
   The effective sample size of the tails: the smaller one of those of the 5 % and the 95 % quantile.
@@ -99,10 +161,11 @@ defmodule Nutkin.Diagnostics do
   """
   @spec ess_tail(chains()) :: result()
   def ess_tail(chains) do
-    with_scaled(chains, 4, fn scaled ->
-      sorted = sorted(scaled)
-      min(indicator_ess(scaled, sorted, 0.05), indicator_ess(scaled, sorted, 0.95))
-    end)
+    with_scaled(chains, 4, fn scaled -> tail(scaled, sorted(scaled)) end)
+  end
+
+  defp tail(chains, sorted) do
+    min(indicator_ess(chains, sorted, 0.05), indicator_ess(chains, sorted, 0.95))
   end
 
   @doc """
@@ -198,23 +261,28 @@ defmodule Nutkin.Diagnostics do
 
   # Diagnostics do not depend on the unit of the draws, but overflow raises here and underflow divides by zero: so
   # everything is computed on draws divided by a power of two (which is exact) near their largest magnitude.
-  # `fun` gives a result that has no unit, or `{:scale, x}` for one that is in units of the draws.
+  # `fun` gives a result that has no unit, or `{:scale, x}` for one that is in units of the draws, or a map of such results.
   defp with_scaled(chains, least_draws, fun) do
     draws = check_lengths!(chains)
-    flat = Enum.concat(chains)
+    largest = Enum.reduce(chains, 0, &magnitude/2)
 
-    if draws < least_draws or not Enum.all?(flat, &is_number/1) do
+    if draws < least_draws or not is_number(largest) do
       :nan
     else
-      largest = flat |> Enum.reduce(0, fn x, largest -> max(abs(x), largest) end)
       scale = if largest == 0, do: 1.0, else: :math.pow(2.0, floor(:math.log2(largest)))
-
-      case fun.(map(chains, fn x -> x / scale end)) do
-        {:scale, result} -> unscale(result, scale)
-        result -> result
-      end
+      chains |> map(fn x -> x / scale end) |> fun.() |> in_units(scale)
     end
   end
+
+  # The largest magnitude, or the first draw that is not a number.
+  defp magnitude(_chain, largest) when is_atom(largest), do: largest
+  defp magnitude([], largest), do: largest
+  defp magnitude([x | rest], largest) when is_number(x), do: magnitude(rest, max(abs(x), largest))
+  defp magnitude([x | _], _largest), do: x
+
+  defp in_units(%{} = results, scale), do: Map.new(results, fn {name, x} -> {name, in_units(x, scale)} end)
+  defp in_units({:scale, result}, scale), do: unscale(result, scale)
+  defp in_units(result, _scale), do: result
 
   defp unscale(:nan, _scale), do: :nan
 
@@ -241,49 +309,31 @@ defmodule Nutkin.Diagnostics do
           "expected a list of at least one chain, each a list of draws, found: #{inspect(other)}"
   end
 
-  # Both halves of each chain; the middle draw of an odd number is left out.
-  defp split(chains) do
-    draws = chains |> hd() |> length()
+  # Both halves of each chain, one after the other; the middle draw of an odd number is left out.
+  defp split([first | _] = chains) do
+    draws = length(first)
     half = div(draws, 2)
-    Enum.map(chains, &Enum.take(&1, half)) ++ Enum.map(chains, &Enum.drop(&1, draws - half))
+    Enum.flat_map(chains, &[Enum.take(&1, half), Enum.drop(&1, draws - half)])
   end
 
-  # Chains of normal scores: average ranks over all chains, with Blom's offsets.
-  defp normal_scores(chains) do
-    draws = chains |> hd() |> length()
+  # The ranking of `split(chains)`, and the chains of its normal scores.
+  defp ranked_halves([first | _] = chains), do: chains |> Ranks.rank() |> Ranks.halves(length(first))
 
-    chains
-    |> Enum.concat()
-    |> Enum.with_index()
-    |> score()
-    |> List.keysort(0)
-    |> Enum.map(&elem(&1, 1))
-    |> Enum.chunk_every(draws)
+  defp normal_scores(halves, of_ranks, [first | _]) do
+    Ranks.normal_scores(halves, of_ranks, div(length(first), 2))
   end
 
-  # From pairs of value and label to pairs of label and score, in any order.
-  defp score(labelled), do: labelled |> List.keysort(0) |> score_ties(1, length(labelled), [])
+  # The larger R-hat of the two: that of the draws, whose scores are there, and of their distances from the median.
+  defp reduction(_scores, _halves, _of_ranks, [_single]), do: :nan
 
-  defp score_ties([], _rank, _size, scored), do: scored
-
-  defp score_ties([{value, _} | _] = sorted, rank, size, scored) do
-    {ties, rest} = take_ties(sorted, value, [])
-    count = length(ties)
-    average = rank + (count - 1) / 2
-    score = Special.normal_quantile((average - 0.375) / (size + 0.25))
-    score_ties(rest, rank + count, size, Enum.reduce(ties, scored, &[{&1, score} | &2]))
+  defp reduction(scores, halves, of_ranks, chains) do
+    median = halves |> Ranks.values() |> quantile_of(0.5)
+    folded = halves |> Ranks.fold(median) |> normal_scores(of_ranks, chains)
+    largest(scale_reduction(scores), scale_reduction(folded))
   end
 
-  defp take_ties([{value, label} | rest], tied, labels) when value == tied,
-    do: take_ties(rest, tied, [label | labels])
-
-  defp take_ties(rest, _tied, labels), do: {labels, rest}
-
-  # The R-hat of the normal scores. The order of a chain does not matter here, so the number of the chain is its label.
-  defp scale_reduction(chains) do
-    draws = chains |> hd() |> length()
-    labelled = for {chain, number} <- Enum.with_index(chains), x <- chain, do: {x, number}
-    chains = labelled |> score() |> Enum.group_by(&elem(&1, 0), &elem(&1, 1)) |> Map.values()
+  defp scale_reduction([first | _] = chains) do
+    draws = length(first)
     within = chains |> Enum.map(&variance_of/1) |> mean_of()
     between = chains |> Enum.map(&mean_of/1) |> variance_of()
 
@@ -314,13 +364,12 @@ defmodule Nutkin.Diagnostics do
   defp ess([first | _] = chains) do
     draws = length(first)
     total = draws * length(chains)
-    {least, most} = chains |> Enum.concat() |> Enum.min_max()
 
-    if least == most do
+    if still?(chains) do
       total * 1.0
     else
       means = Enum.map(chains, &mean_of/1)
-      centred = Enum.zip_with(chains, means, fn chain, mean -> Enum.map(chain, &(&1 - mean)) end)
+      centred = for {chain, mean} <- Enum.zip(chains, means), do: for(x <- chain, do: x - mean)
       within = autocovariance(centred, centred, total) * draws / (draws - 1)
       spread = within * (draws - 1) / draws + variance_of(means)
       correlation = fn lagged -> 1.0 - (within - autocovariance(centred, lagged, total)) / spread end
@@ -330,6 +379,9 @@ defmodule Nutkin.Diagnostics do
       total / max(sum - 1.0, 1 / :math.log10(total))
     end
   end
+
+  defp still?([[first | _] | _] = chains),
+    do: Enum.all?(chains, fn chain -> Enum.all?(chain, &(&1 == first)) end)
 
   # Sums the autocorrelations of pairs of lags (t - 1, t), `lagged` being the chains from lag t on. Each lag is computed
   # only when its turn comes. `bound` is the last pair's sum, which makes the sequence monotone (any atom is above any number).
@@ -356,7 +408,11 @@ defmodule Nutkin.Diagnostics do
   defp products([], [], sum), do: sum
   defp products([chain | chains], [lagged | rest], sum), do: products(chains, rest, dot(chain, lagged, sum))
 
-  defp dot([x | xs], [y | ys], sum), do: dot(xs, ys, sum + x * y)
+  # Here and below the guards tell the compiler that it can keep the sum in a register: this takes most of the time.
+  defp dot([x | xs], [y | ys], sum) when is_float(x) and is_float(y) and is_float(sum) do
+    dot(xs, ys, sum + x * y)
+  end
+
   defp dot(_, [], sum), do: sum
 
   defp sorted(chains), do: chains |> Enum.concat() |> Enum.sort() |> List.to_tuple()
@@ -373,13 +429,19 @@ defmodule Nutkin.Diagnostics do
 
   defp map(chains, fun), do: Enum.map(chains, &Enum.map(&1, fun))
 
-  defp mean_of(values), do: Enum.sum(values) / length(values)
+  defp mean_of(values), do: sum(values, 0.0) / length(values)
+
+  defp sum([x | rest], sum) when is_float(x) and is_float(sum), do: sum(rest, sum + x)
+  defp sum([], sum), do: sum
 
   defp sd_of([_single]), do: :nan
   defp sd_of(values), do: :math.sqrt(variance_of(values))
 
-  defp variance_of(values) do
-    mean = mean_of(values)
-    Enum.reduce(values, 0.0, fn x, sum -> sum + (x - mean) * (x - mean) end) / (length(values) - 1)
+  defp variance_of(values), do: squares(values, mean_of(values), 0.0) / (length(values) - 1)
+
+  defp squares([x | rest], mean, sum) when is_float(x) and is_float(mean) and is_float(sum) do
+    squares(rest, mean, sum + (x - mean) * (x - mean))
   end
+
+  defp squares([], _mean, sum), do: sum
 end

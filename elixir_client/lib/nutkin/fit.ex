@@ -7,9 +7,10 @@ defmodule Nutkin.Fit do
     * `:chains` - one map a chain, with `:draws`, `:divergences`, `:step_size`, `:inverse_mass` (the diagonal) and
       `:gradients`, see `t:Nutkin.Protocol.done/0`; empty for a run that had to be left without its last word
     * `:seconds` - `:compile` and `:sample` (warmup and draws together, wall time), nil where it is not known
-    * `:options` - the options of the run, with their defaults
+    * `:options` - the options of sampling, with their defaults
 
-  It prints as a table, of the first 30 rows; `summary/2` has all. Names are atoms or strings.
+  It prints as a table of at most 30 rows, and fewer where there are very many draws; `summary/2` has all. Names are atoms
+  or strings.
 
   The draws are kept in the binaries in which they came, and joined when they are asked for.
   """
@@ -39,9 +40,12 @@ defmodule Nutkin.Fit do
 
   @type name :: atom() | String.t()
 
+  # What says how a run is handed over, not what is drawn. Data can be large, and a closure cannot be stored.
+  @not_kept [:data, :worker, :on_progress, :timeout]
+
   @doc false
   @spec new(Nutkin.Options.valid()) :: t()
-  def new(options), do: %__MODULE__{options: options}
+  def new(options), do: %__MODULE__{options: Map.drop(options, @not_kept)}
 
   # The chunks of a chain are kept latest first.
   @doc false
@@ -70,7 +74,13 @@ defmodule Nutkin.Fit do
   The names of the variables that were drawn: parameters, then deterministic values, in the order of the model.
   """
   @spec names(t()) :: [String.t()]
-  def names(%__MODULE__{compiled: nil}), do: []
+  # The event was received by someone else: what was drawn says it too, but for the order.
+  def names(%__MODULE__{compiled: nil} = fit) do
+    case any_chunk(fit) do
+      nil -> []
+      draws -> draws.variables |> Map.keys() |> Enum.sort()
+    end
+  end
 
   def names(%__MODULE__{compiled: compiled, options: options}) do
     names = Enum.map(compiled.parameters ++ compiled.deterministic, & &1.name)
@@ -81,15 +91,17 @@ defmodule Nutkin.Fit do
     end
   end
 
+  defp any_chunk(fit) do
+    fit.draws |> Map.values() |> Enum.flat_map(&Map.values/1) |> Enum.map(&hd/1) |> List.first()
+  end
+
   @doc """
   The number of draws of each chain, after warmup. They differ only where the run did not complete.
   """
   @spec lengths(t()) :: [non_neg_integer()]
-  def lengths(fit), do: lengths(fit, :sample)
+  def lengths(fit), do: for(chain <- chains(fit), do: fit.draws.sample |> Map.get(chain, []) |> count())
 
-  defp lengths(fit, phase) do
-    for chain <- chains(fit), do: fit.draws[phase] |> Map.get(chain, []) |> Enum.map(& &1.count) |> Enum.sum()
-  end
+  defp count(chunks), do: chunks |> Enum.map(& &1.count) |> Enum.sum()
 
   defp chains(fit), do: Enum.to_list(0..(fit.options.chains - 1))
 
@@ -104,57 +116,88 @@ defmodule Nutkin.Fit do
   Raises `ArgumentError` for a name that was not drawn, and where there are no draws.
   """
   @spec draws(t(), name(), keyword()) :: Tensor.t() | struct()
-  def draws(fit, name, opts \\ []), do: fit |> tensor(name, opts) |> for_user()
+  def draws(fit, name, opts \\ []), do: fit |> tensor(name, opts) |> Draws.for_user()
 
   @doc """
   A statistic of the sampler, of shape `{chains, draws}`: `lp`, `energy`, `diverging`, `tree_depth`, `n_steps`,
   `acceptance_rate` or `step_size`. The options and the result are those of `draws/3`.
   """
   @spec stats(t(), name(), keyword()) :: Tensor.t() | struct()
-  def stats(fit, name, opts \\ []), do: fit |> join(:stats, to_string(name), opts) |> for_user()
-
-  defp for_user(tensor), do: if(Code.ensure_loaded?(Nx), do: Tensor.to_nx(tensor), else: tensor)
+  def stats(fit, name, opts \\ []), do: fit |> join(:stats, name, opts) |> Draws.for_user()
 
   @doc """
   As `draws/3`, but always a `Nutkin.Tensor`.
   """
   @spec tensor(t(), name(), keyword()) :: Tensor.t()
-  def tensor(fit, name, opts \\ []), do: join(fit, :variables, to_string(name), opts)
+  def tensor(fit, name, opts \\ []), do: join(fit, :variables, name, opts)
 
   defp join(fit, field, name, opts) do
     opts = Keyword.validate!(opts, phase: :sample, chains: chains(fit))
-    chunks = Enum.map(opts[:chains], &chunks(fit, opts[:phase], &1))
-    length = chunks |> Enum.map(fn chain -> chain |> Enum.map(& &1.count) |> Enum.sum() end) |> Enum.min()
+    phase = check_phase!(opts[:phase])
+    chosen = check_chains!(fit, opts[:chains])
+    chunks = Enum.map(chosen, &chunks(fit, phase, &1))
+    length = chunks |> Enum.map(&count/1) |> Enum.min()
 
     if length == 0 do
       raise ArgumentError,
-            "no draws: the chains #{inspect(opts[:chains])} have #{inspect(lengths(fit, opts[:phase]))} draws in the " <>
-              "phase #{inspect(opts[:phase])}"
+            "no draws: the chains #{inspect(chosen)} have #{inspect(Enum.map(chunks, &count/1))} draws in the " <>
+              "phase #{inspect(phase)}"
     end
 
     chunks
-    |> Enum.map(fn chain ->
-      chain |> Enum.map(&fetch!(Map.fetch!(&1, field), name)) |> Tensor.concatenate()
-    end)
+    |> Enum.map(fn chain -> chain |> Enum.map(&Draws.tensor!(&1, field, name)) |> Tensor.concatenate() end)
     |> Enum.map(&Tensor.slice(&1, 0, length))
     |> Tensor.stack()
   end
 
-  defp chunks(fit, phase, chain) do
-    if chain not in chains(fit) do
+  defp check_phase!(phase) when phase in [:sample, :warmup], do: phase
+
+  defp check_phase!(other) do
+    raise ArgumentError, "expected phase: to be :sample or :warmup, found: #{inspect(other)}"
+  end
+
+  defp check_chains!(fit, chosen) do
+    unless is_list(chosen) and chosen != [] do
+      raise ArgumentError, "expected chains: to be a list of chains, such as [0], found: #{inspect(chosen)}"
+    end
+
+    for chain <- chosen, chain not in chains(fit) do
       raise ArgumentError, "no chain #{inspect(chain)}: they are numbered from 0 to #{fit.options.chains - 1}"
     end
 
-    fit.draws |> Map.fetch!(phase) |> Map.get(chain, []) |> Enum.reverse()
+    chosen
   end
 
-  defp fetch!(tensors, name) do
-    case tensors do
-      %{^name => tensor} ->
-        tensor
+  defp chunks(fit, phase, chain), do: fit.draws |> Map.fetch!(phase) |> Map.get(chain, []) |> Enum.reverse()
 
-      _ ->
-        raise ArgumentError, "nothing was drawn as #{name}: there are #{Enum.join(Map.keys(tensors), ", ")}"
+  @doc false
+  # Type and shape of one draw of a variable.
+  @spec form(t(), name()) :: {Tensor.Type.t(), tuple()}
+  def form(fit, name) do
+    %Tensor{type: type, shape: shape} = fit |> any_chunk() |> Draws.tensor!(:variables, name)
+    {type, Tuple.delete_at(shape, 0)}
+  end
+
+  @doc false
+  # The draws of one scalar, the element at `place` of a variable, in each chain, cut to the shortest: only their bytes, so
+  # that a large variable is not joined and read as a whole for each of its elements.
+  @spec column(t(), name(), non_neg_integer()) :: [binary()]
+  def column(fit, name, place) do
+    {type, shape} = form(fit, name)
+    size = Tensor.Type.byte_size(type, 1)
+    length = size * Enum.min(lengths(fit))
+    before = place * size
+    behind = size * Tuple.product(shape) - before - size
+
+    for chain <- chains(fit) do
+      column =
+        for chunk <- chunks(fit, :sample, chain),
+            tensor = Draws.tensor!(chunk, :variables, name),
+            <<_::binary-size(before), element::binary-size(size), _::binary-size(behind) <- tensor.data>>,
+            into: <<>>,
+            do: element
+
+      binary_part(column, 0, length)
     end
   end
 
@@ -163,11 +206,10 @@ defmodule Nutkin.Fit do
   """
   @spec divergences(t()) :: non_neg_integer()
   def divergences(fit) do
-    fit.draws.sample
-    |> Map.values()
-    |> Enum.concat()
-    |> Enum.map(fn draws -> draws.stats |> fetch!("diverging") |> Tensor.to_flat_list() |> Enum.sum() end)
-    |> Enum.sum()
+    for chunks <- Map.values(fit.draws.sample), chunk <- chunks, reduce: 0 do
+      # Of type u8, and 1 or 0.
+      count -> count + length(:binary.matches(Draws.tensor!(chunk, :stats, "diverging").data, <<1>>))
+    end
   end
 
   @doc """
@@ -179,6 +221,6 @@ defmodule Nutkin.Fit do
   def summary(fit, opts \\ []), do: Summary.new(fit, opts)
 
   defimpl Inspect do
-    def inspect(fit, _opts), do: fit |> Nutkin.Summary.new(limit: 30) |> Nutkin.Summary.to_text("Nutkin.Fit")
+    def inspect(fit, opts), do: Nutkin.Summary.brief(fit, opts.limit)
   end
 end

@@ -5,7 +5,8 @@ defmodule Nutkin.Progress do
     * `:chain` - the number of the chain, from 0
     * `:phase` - `:warmup` or `:sample`
     * `:iteration` - iterations done, of `:total` (warmup and draws together)
-    * `:divergences` - so far in this phase
+    * `:divergences` - divergent transitions of this phase so far. Those of the warmup are no reason for worry: there the
+      step size is still sought
     * `:step_size` - the current step size
     * `:tree_depth` - the mean of the last chunk of iterations
     * `:gradients` - evaluations of the log density's gradient so far

@@ -11,19 +11,50 @@ defmodule Nutkin.Run do
     * `{:done, summary}` - the last one, see `t:Nutkin.Protocol.done/0`
     * `{:error, exception}` - the last one
 
-  and `{:DOWN, run.ref, :process, _, _}`, the last one too, if the worker process dies. So a LiveView or a GenServer
-  can show the posterior while it grows:
+  and `{:DOWN, run.ref, :process, _, _}`, the last one too, if the worker process dies. The worker sends as many `:draws`
+  messages as the option `:credit` says, and one more for each `ack/2`. Without acks it stops sampling, and neither
+  `:done` nor an error comes: so a slow consumer has neither a full mailbox nor a lost draw. After the last event call
+  `close/1`. When the consumer dies, the run is cancelled.
 
-      {:ok, run} = Nutkin.start_run(model, data: data)
+  So a LiveView or a GenServer can show the posterior while it grows:
 
-      def handle_info({ref, {:draws, draws}}, %{run: %{ref: ref} = run} = state) do
-        Nutkin.Run.ack(run)
-        {:noreply, update(state, draws)}
+      defmodule MyApp.Posterior do
+        use GenServer
+
+        def start_link({model, data}), do: GenServer.start_link(__MODULE__, {model, data})
+
+        @impl true
+        def init({model, data}) do
+          case Nutkin.start_run(model, data: data) do
+            {:ok, run} -> {:ok, %{run: run, ref: run.ref, mu: [], progress: %{}, status: :running}}
+            {:error, error} -> {:stop, error}
+          end
+        end
+
+        @impl true
+        def handle_info({ref, {:draws, draws}}, %{ref: ref} = state) do
+          # Only now may the worker send one more: it never is further ahead than this process can follow.
+          Nutkin.Run.ack(state.run)
+          {:noreply, %{state | mu: [Nutkin.Draws.fetch!(draws, :mu) | state.mu]}}
+        end
+
+        def handle_info({ref, {:progress, progress}}, %{ref: ref} = state) do
+          {:noreply, put_in(state.progress[progress.chain], progress)}
+        end
+
+        def handle_info({ref, {:compiled, _info}}, %{ref: ref} = state), do: {:noreply, state}
+        def handle_info({ref, {:done, done}}, %{ref: ref} = state), do: {:noreply, ended(state, done.status)}
+        def handle_info({ref, {:error, error}}, %{ref: ref} = state), do: {:noreply, ended(state, error)}
+
+        def handle_info({:DOWN, ref, :process, _worker, reason}, %{ref: ref} = state) do
+          {:noreply, ended(state, reason)}
+        end
+
+        defp ended(state, status) do
+          Nutkin.Run.close(state.run)
+          %{state | status: status}
+        end
       end
-
-  The worker sends as many `:draws` messages as the option `:credit` says, and one more for each `ack/2`. Without acks
-  it stops sampling, so a slow consumer has neither a full mailbox nor a lost draw. After the last event call `close/1`.
-  When the consumer dies, the run is cancelled.
   """
 
   alias Nutkin.Error.Timeout
@@ -79,6 +110,9 @@ defmodule Nutkin.Run do
   @spec await(t(), Client.deadline(), timeout()) :: {:ok, Fit.t()} | {:error, Nutkin.Error.t()}
   def await(run, deadline, timeout) do
     check_owner!(run)
+    # One ack, for a run without credit and for chunks that were received before and not acknowledged.
+    ack(run)
+    Client.expect(run.worker, run.ref)
 
     try do
       case collect(run, Fit.new(run.options), deadline) do
@@ -125,6 +159,10 @@ defmodule Nutkin.Run do
       {:error, _} = error ->
         {:ended, error}
 
+      :ended ->
+        raise ArgumentError,
+              "this run has ended or was closed: it can be awaited once, and before its last event is received"
+
       :timeout ->
         {:time_is_up, fit}
     end
@@ -136,22 +174,29 @@ defmodule Nutkin.Run do
     Stream.resource(
       fn ->
         case start.() do
-          {:ok, run} -> {run, Client.deadline(timeout), :first}
+          {:ok, run} -> {run, Client.deadline(timeout)}
           {:error, error} -> raise error
         end
       end,
-      fn {run, deadline, chunk} ->
-        # The chunk before is acknowledged when the next one is asked for: what is ahead of the consumer is the credit.
-        if chunk == :next, do: ack(run)
+      fn {run, deadline} ->
+        # A chunk is acknowledged when the next one is asked for: what is ahead of the consumer is the credit.
+        ack(run)
 
         case next_draws(run, deadline) do
-          {:ok, draws} -> {[draws], {run, deadline, :next}}
-          :done -> {:halt, {run, deadline, :next}}
-          {:error, error} -> raise error
-          :timeout -> raise Timeout, timeout: timeout
+          {:ok, draws} ->
+            {[draws], {run, deadline}}
+
+          :done ->
+            {:halt, {run, deadline}}
+
+          {:error, error} ->
+            raise error
+
+          :timeout ->
+            raise Timeout, message: "the stream was not at its end after #{timeout} ms", timeout: timeout
         end
       end,
-      fn {run, _deadline, _chunk} -> close(run) end
+      fn {run, _deadline} -> close(run) end
     )
   end
 

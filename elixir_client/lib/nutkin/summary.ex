@@ -13,6 +13,11 @@ defmodule Nutkin.Summary do
 
   @columns [:mean, :sd, :q5, :q95, :mcse_mean, :ess_bulk, :ess_tail, :r_hat]
 
+  # What a fit shows when it is printed, which shells and crash reports do unasked: so many rows, and so many draws behind
+  # them.
+  @brief_rows 30
+  @brief_draws 200_000
+
   @enforce_keys [:rows, :more, :chains, :draws, :status, :divergences, :seconds]
   defstruct @enforce_keys
 
@@ -49,76 +54,121 @@ defmodule Nutkin.Summary do
   @spec new(Fit.t(), keyword()) :: t()
   def new(%Fit{} = fit, opts \\ []) do
     opts = Keyword.validate!(opts, variables: nil, limit: :infinity)
-    draws = Enum.min(Fit.lengths(fit))
-    tensors = if draws == 0, do: [], else: tensors(fit, opts[:variables])
-    scalars = Enum.flat_map(tensors, &scalars/1)
-    shown = if opts[:limit] == :infinity, do: scalars, else: Enum.take(scalars, opts[:limit])
+    scalars = fit |> scalars(check_names!(opts[:variables])) |> limit(check_limit!(opts[:limit]))
+    build(fit, scalars, &on_all_cores(&1, fit))
+  end
 
+  defp check_names!(names) when is_nil(names) or is_list(names), do: names
+
+  defp check_names!(other) do
+    raise ArgumentError, "expected variables: to be a list of names, such as [:mu], found: #{inspect(other)}"
+  end
+
+  defp check_limit!(limit) when limit == :infinity or (is_integer(limit) and limit >= 0), do: limit
+
+  defp check_limit!(other) do
+    raise ArgumentError, "expected limit: to be a number of rows, or :infinity, found: #{inspect(other)}"
+  end
+
+  # How a fit prints: as the first rows of its table, as far as the work for them stays small and within `limit`, that of
+  # `inspect/2`; where there are too many draws for one row, as the names and forms of its variables.
+  @doc false
+  @spec brief(Fit.t(), non_neg_integer() | :infinity) :: String.t()
+  def brief(fit, limit) do
+    draws = fit |> Fit.lengths() |> Enum.min()
+    affordable = div(@brief_draws, max(draws * fit.options.chains, 1))
+    {_, rest} = scalars = fit |> scalars(nil) |> limit(Enum.min([@brief_rows, affordable, limit]))
+    summary = build(fit, scalars, fn shown -> Enum.map(shown, &row(&1, columns(fit, &1))) end)
+
+    cond do
+      rest == 0 ->
+        text(summary, "Nutkin.Fit", table(summary.rows))
+
+      summary.rows == [] ->
+        text(summary, "Nutkin.Fit", forms(fit) ++ ["Nutkin.Fit.summary/1 has the table"])
+
+      true ->
+        text(summary, "Nutkin.Fit", table(summary.rows) ++ ["... #{rest} more: Nutkin.Fit.summary/1 has all"])
+    end
+  end
+
+  defp forms(fit) do
+    for name <- Fit.names(fit) do
+      {type, shape} = Fit.form(fit, name)
+      "#{name}  #{Tensor.Type.name(type)} #{inspect(shape)}"
+    end
+  end
+
+  defp build(fit, {scalars, rest}, rows) do
     %__MODULE__{
-      rows: rows(shown),
-      more: length(scalars) - length(shown),
+      rows: rows.(scalars),
+      more: rest,
       chains: fit.options.chains,
-      draws: draws,
+      draws: Enum.min(Fit.lengths(fit)),
       status: fit.status,
       divergences: Fit.divergences(fit),
       seconds: fit.seconds
     }
   end
 
-  defp tensors(fit, nil), do: tensors(fit, Fit.names(fit))
-  defp tensors(fit, names), do: Enum.map(names, &{to_string(&1), Fit.tensor(fit, &1)})
+  defp scalars(fit, names) do
+    if Enum.min(Fit.lengths(fit)) == 0 do
+      []
+    else
+      for name <- names || Fit.names(fit),
+          {type, shape} = Fit.form(fit, name),
+          scalar <- indices(type, shape) do
+        Map.put(scalar, :variable, to_string(name))
+      end
+    end
+  end
 
-  defp scalars({name, tensor}) do
-    [_chains, _draws | shape] = Tuple.to_list(Tensor.shape(tensor))
-    for {index, place} <- shape |> indices() |> Enum.with_index(), do: {name, tensor, index, place}
+  defp indices(type, shape) do
+    for {index, place} <- shape |> Tuple.to_list() |> indices() |> Enum.with_index() do
+      %{index: index, place: place, type: type}
+    end
   end
 
   defp indices([]), do: [[]]
   defp indices([size | rest]), do: for(i <- 0..(size - 1)//1, tail <- indices(rest), do: [i | tail])
 
-  # On all cores: with many draws a row takes a while.
-  defp rows(scalars) do
-    for {:ok, row} <- Task.async_stream(scalars, &row/1, timeout: :infinity), do: row
+  defp limit(scalars, :infinity), do: {scalars, 0}
+
+  defp limit(scalars, limit) do
+    {shown, rest} = Enum.split(scalars, limit)
+    {shown, length(rest)}
   end
 
-  defp row({variable, tensor, index, place}) do
-    chains = column(tensor, place)
+  # With many draws a row takes a while. Only its own bytes go to the process that makes it.
+  defp on_all_cores(scalars, fit) do
+    scalars
+    |> Stream.map(&{&1, columns(fit, &1)})
+    |> Task.async_stream(fn {scalar, columns} -> row(scalar, columns) end, timeout: :infinity)
+    |> Enum.map(fn {:ok, row} -> row end)
+  end
 
-    %{
+  defp columns(fit, scalar), do: Fit.column(fit, scalar.variable, scalar.place)
+
+  defp row(%{variable: variable, index: index, type: type}, columns) do
+    columns
+    |> Enum.map(&Tensor.Type.decode(&1, type, div(byte_size(&1), Tensor.Type.byte_size(type, 1))))
+    |> Diagnostics.summary()
+    |> Map.merge(%{
       name: if(index == [], do: variable, else: "#{variable}[#{Enum.join(index, ", ")}]"),
       variable: variable,
-      index: index,
-      mean: Diagnostics.mean(chains),
-      sd: Diagnostics.sd(chains),
-      q5: Diagnostics.quantile(chains, 0.05),
-      q95: Diagnostics.quantile(chains, 0.95),
-      mcse_mean: Diagnostics.mcse_mean(chains),
-      ess_bulk: Diagnostics.ess_bulk(chains),
-      ess_tail: Diagnostics.ess_tail(chains),
-      r_hat: Diagnostics.r_hat(chains)
-    }
-  end
-
-  # The draws of one scalar, cut out of the rows as bytes, so that a large variable is not read as a whole for each.
-  defp column(tensor, place) do
-    {chains, draws} = {elem(tensor.shape, 0), elem(tensor.shape, 1)}
-    row = div(byte_size(tensor.data), chains * draws)
-    size = Tensor.Type.byte_size(tensor.type, 1)
-
-    bytes =
-      for <<one_draw::binary-size(row) <- tensor.data>>,
-        into: <<>>,
-        do: binary_part(one_draw, place * size, size)
-
-    bytes |> Tensor.from_binary(tensor.type, {chains, draws}) |> Tensor.to_list()
+      index: index
+    })
   end
 
   @doc false
-  @spec to_text(t(), String.t()) :: String.t()
-  def to_text(%__MODULE__{} = summary, label) do
-    lines = if summary.rows == [], do: [], else: table(summary.rows)
+  @spec to_text(t()) :: String.t()
+  def to_text(%__MODULE__{} = summary) do
     more = if summary.more > 0, do: ["... #{summary.more} more"], else: []
-    Enum.join(["##{label}<#{headline(summary)}" | Enum.map(lines ++ more, &("  " <> &1))] ++ [">"], "\n")
+    text(summary, "Nutkin.Summary", table(summary.rows) ++ more)
+  end
+
+  defp text(summary, label, lines) do
+    Enum.join(["##{label}<#{headline(summary)}" | Enum.map(lines, &("  " <> &1))] ++ [">"], "\n")
   end
 
   defp headline(summary) do
@@ -138,6 +188,8 @@ defmodule Nutkin.Summary do
 
   defp seconds(nil, _what), do: nil
   defp seconds(seconds, what), do: "#{fixed(seconds / 1, 1)} s #{what}"
+
+  defp table([]), do: []
 
   defp table(rows) do
     cells = [["" | Enum.map(@columns, &Atom.to_string/1)] | Enum.map(rows, &cells/1)]
@@ -177,6 +229,6 @@ defmodule Nutkin.Summary do
   end
 
   defimpl Inspect do
-    def inspect(summary, _opts), do: Nutkin.Summary.to_text(summary, "Nutkin.Summary")
+    def inspect(summary, _opts), do: Nutkin.Summary.to_text(summary)
   end
 end

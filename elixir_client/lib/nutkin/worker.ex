@@ -10,10 +10,11 @@ defmodule Nutkin.Worker do
     * when the program ends, every open request is answered with a `Nutkin.Error.WorkerExit` at once, and the program
       is started again, so that the next request works. One that ends before it was ever ready is started again after a
       pause that doubles up to half a minute; requests are answered with that error in the meantime;
-    * a program that has not said anything for two heartbeats, though it was asked, counts as ended: it is killed;
+    * the program is asked for a sign of life at every heartbeat; one that has not said anything since the heartbeat
+      before counts as ended: it is killed;
     * a cancel or an ack never waits behind an upload, and the worker is never blocked by a program that does not read.
 
-  What the program logs or prints goes to `Logger`, with the metadata `:nutkin_worker` (the name or pid) and
+  What the program logs or prints goes to `Logger`, with the metadata `:nutkin_worker` (the name) and
   `:nutkin_source` (`"stdout"`, `"stderr"` or `"nutkin"`).
   """
 
@@ -24,12 +25,7 @@ defmodule Nutkin.Worker do
   alias Nutkin.Error
   alias Nutkin.Error.{Cancelled, LimitExceeded, WorkerExit}
   alias Nutkin.Protocol
-  alias Nutkin.Worker.{Outbox, Program, Request, Requests}
-
-  @options [:name, :python, :python_path, :env, :args, :start_timeout, :heartbeat, :shutdown_timeout]
-  @start_timeout 60_000
-  @heartbeat 30_000
-  @shutdown_timeout 2_000
+  alias Nutkin.Worker.{Options, Outbox, Program, Request, Requests}
 
   # A program that was ready is started again at once, but not forever if it never answers anything in between.
   @failures_at_once 3
@@ -46,6 +42,7 @@ defmodule Nutkin.Worker do
   # phase: :starting (a port that has not said hello), :ready, :down (no port; `error` says why)
   # timer: of the start, of the heartbeat, or of the pause while down
   # heard?: whether anything arrived since the last heartbeat
+  # reported: the last reason for being down that was logged as an error, nil once the program is ready
   defstruct [
     :program,
     :label,
@@ -57,6 +54,7 @@ defmodule Nutkin.Worker do
     :hello,
     :error,
     :timer,
+    :reported,
     phase: :down,
     failures: 0,
     requests: Requests.new(),
@@ -70,12 +68,12 @@ defmodule Nutkin.Worker do
   @type t :: GenServer.server()
 
   @doc """
-  Starts a worker. The options are those of `Nutkin.start_link/1`.
+  Starts a worker. The options are those of `Nutkin.start_link/1`; a wrong one raises `ArgumentError`.
   """
   @spec start_link(keyword()) :: GenServer.on_start()
   def start_link(opts) do
-    opts = Keyword.validate!(opts, @options)
-    GenServer.start_link(__MODULE__, opts, name: Keyword.get(opts, :name, Nutkin))
+    options = Options.validate!(opts)
+    GenServer.start_link(__MODULE__, options, name: options.name)
   end
 
   @doc """
@@ -86,23 +84,25 @@ defmodule Nutkin.Worker do
   """
   @spec child_spec(keyword()) :: Supervisor.child_spec()
   def child_spec(opts) do
+    options = Options.validate!(opts)
+
     %{
-      id: Keyword.get(opts, :name, Nutkin),
+      id: options.name,
       start: {__MODULE__, :start_link, [opts]},
-      shutdown: Keyword.get(opts, :shutdown_timeout, @shutdown_timeout) + 3_000
+      shutdown: options.shutdown_timeout + 3_000
     }
   end
 
   @impl true
-  def init(opts) do
+  def init(options) do
     Process.flag(:trap_exit, true)
 
     state = %__MODULE__{
-      program: Program.new(opts),
-      label: Keyword.get(opts, :name) || self(),
-      start_timeout: Keyword.get(opts, :start_timeout, @start_timeout),
-      heartbeat: Keyword.get(opts, :heartbeat, @heartbeat),
-      shutdown_timeout: Keyword.get(opts, :shutdown_timeout, @shutdown_timeout)
+      program: Program.new(options),
+      label: options.name,
+      start_timeout: options.start_timeout,
+      heartbeat: options.heartbeat,
+      shutdown_timeout: options.shutdown_timeout
     }
 
     {:ok, state, {:continue, :open}}
@@ -132,6 +132,12 @@ defmodule Nutkin.Worker do
   def handle_cast({:ack, ref, chunks}, state), do: {:noreply, with_entry(state, ref, &grant(&1, &2, chunks))}
   def handle_cast({:cancel, ref}, state), do: {:noreply, with_entry(state, ref, &cancel_open/2)}
   def handle_cast({:forget, ref}, state), do: {:noreply, with_entry(state, ref, &abandon/2)}
+
+  # Behind the last event of a request that has ended, so that a consumer that has seen it does not wait for ever.
+  def handle_cast({:expect, ref}, state) do
+    if Requests.fetch(state.requests, ref) == :error, do: send(ref, {ref, :ended})
+    {:noreply, state}
+  end
 
   @impl true
   def handle_info({port, {:data, frame}}, %{port: port} = state) do
@@ -245,7 +251,7 @@ defmodule Nutkin.Worker do
 
   # The port is gone: everyone is told, then it is started again.
   defp lost(state, error) do
-    Logger.error("#{inspect(state.label)}: #{Exception.message(error)}", metadata(state, "nutkin"))
+    state = report(state, "#{inspect(state.label)}: #{Exception.message(error)}")
     state = state.requests |> Requests.all() |> Enum.reduce(state, &answer(&2, &1, {:error, error}))
     if state.timer, do: :erlang.cancel_timer(state.timer)
     at_once? = state.phase == :ready and state.failures < @failures_at_once
@@ -268,13 +274,20 @@ defmodule Nutkin.Worker do
       else: %{state | phase: :down, error: error, timer: :erlang.start_timer(pause, self(), :open)}
   end
 
+  # A program that cannot be started fails in the same way again and again: that is said once.
+  defp report(state, text) do
+    level = if text == state.reported, do: :debug, else: :error
+    Logger.log(level, text, metadata(state, "nutkin"))
+    %{state | reported: text}
+  end
+
   # What arrives
 
   defp receive_event({:hello, hello}, _id, %{phase: :starting} = state) do
     case check_hello(hello) do
       :ok ->
         :erlang.cancel_timer(state.timer)
-        state = start_heartbeat(%{state | phase: :ready, hello: hello})
+        state = start_heartbeat(%{state | phase: :ready, hello: hello, reported: nil})
         state.requests |> Requests.all() |> Enum.reduce(state, &dispatch(&2, &1)) |> flush()
 
       {:error, error} ->

@@ -1,8 +1,9 @@
 defmodule Nutkin.FailuresTest do
-  use Nutkin.WorkerCase, async: false
+  use Nutkin.Test.WorkerCase, async: false
 
   alias Nutkin.Error.{InitFailed, InvalidData, InvalidModel, InvalidOption, Protocol, WorkerExit}
-  alias Nutkin.{Fit, Model, Models, Tensor}
+  alias Nutkin.{Fit, Model, Tensor}
+  alias Nutkin.Test.Models
   alias Nutkin.Worker.{Client, Request}
 
   require Nutkin.Model
@@ -149,12 +150,12 @@ defmodule Nutkin.FailuresTest do
   # What another BEAM does before it is killed; it says so when it is at it.
   @doings [
     sampling: """
-    {:ok, run} = Nutkin.start_run(Nutkin.Models.mean(), data: [y: [1.0]], draws: #{@endless}, credit: 1_000_000)
+    {:ok, run} = Nutkin.start_run(Nutkin.Test.Models.mean(), data: [y: [1.0]], draws: #{@endless}, credit: 1_000_000)
     ref = run.ref
     receive do: ({^ref, {:draws, _}} -> :ok)
     """,
     compiling: """
-    {:ok, run} = Nutkin.start_run(Nutkin.Models.slow_to_compile())
+    {:ok, run} = Nutkin.start_run(Nutkin.Test.Models.slow_to_compile())
     ref = run.ref
     {:ok, %{requests: 1}} = Nutkin.ping()
     receive do: ({^ref, _} -> raise("it is compiled already")), after: (500 -> :ok)

@@ -1,8 +1,9 @@
 defmodule Nutkin.SamplingTest do
-  use Nutkin.WorkerCase, async: false
+  use Nutkin.Test.WorkerCase, async: false
 
-  alias Nutkin.{Draws, Fit, Models, Progress, Summary, Tensor}
-  alias Nutkin.Error.Timeout
+  alias Nutkin.{Draws, Fit, Progress, Summary, Tensor}
+  alias Nutkin.Error.{InvalidOption, Timeout}
+  alias Nutkin.Test.Models
 
   @moduletag :port
   @moduletag :capture_log
@@ -166,6 +167,96 @@ defmodule Nutkin.SamplingTest do
              300
   end
 
+  for {credit, take} <- [{0, 3}, {1, 40}] do
+    @tag credit: credit, take: take
+    test "a stream goes on with a credit of #{credit}", %{worker: worker, credit: credit, take: take} do
+      stream = Nutkin.stream(Models.eight_schools(), schools(worker, draws: @endless, credit: credit))
+      assert stream |> Enum.take(take) |> length() == take
+    end
+  end
+
+  test "a run without credit is awaited", %{worker: worker} do
+    assert {:ok, %Fit{status: :complete} = fit} =
+             Nutkin.sample(Models.eight_schools(), schools(worker, draws: 100, credit: 0, timeout: 60_000))
+
+    assert Fit.lengths(fit) == [100, 100, 100, 100]
+  end
+
+  test "chunks that were received and not acknowledged do not hold up await", %{worker: worker} do
+    options = schools(worker, draws: 20_000, credit: 2)
+    {:ok, run} = Nutkin.start_run(Models.eight_schools(), options)
+    ref = run.ref
+    for _ <- 1..2, do: assert_receive({^ref, {:draws, _}}, 30_000)
+    assert {:ok, %Fit{status: :complete} = fit} = Nutkin.await(run, 120_000)
+    assert Enum.sum(Fit.lengths(fit)) < 80_000
+  end
+
+  describe "a run that has ended" do
+    setup %{worker: worker} do
+      {:ok, run} = Nutkin.start_run(Models.eight_schools(), schools(worker, draws: 10))
+      %{run: run}
+    end
+
+    @ended ~r/this run has ended or was closed/
+
+    test "is not awaited twice", %{run: run} do
+      assert {:ok, %Fit{status: :complete}} = Nutkin.await(run)
+      assert_raise ArgumentError, @ended, fn -> Nutkin.await(run) end
+      refute_received _
+    end
+
+    test "is not awaited after it was closed", %{run: run} do
+      :ok = Nutkin.Run.close(run)
+      assert_raise ArgumentError, @ended, fn -> Nutkin.await(run) end
+      refute_received _
+    end
+
+    test "is not awaited after its last event was received", %{run: run} do
+      ref = run.ref
+      assert_receive {^ref, {:done, _}}, 30_000
+      assert_raise ArgumentError, @ended, fn -> Nutkin.await(run) end
+      refute_received _
+    end
+
+    test "has its fit while its last event is in the mailbox", %{run: run, worker: worker} do
+      eventually(fn -> open_requests(worker) == 0 end, 30_000)
+      assert {:ok, %Fit{status: :complete, options: options} = fit} = Nutkin.await(run)
+      assert Fit.lengths(fit) == [10, 10, 10, 10]
+      assert Map.take(options, [:data, :worker]) == %{}
+      refute_received _
+    end
+  end
+
+  test "a run whose worker has died is not awaited after that was received" do
+    worker = start_worker!(port_options())
+    {:ok, run} = Nutkin.start_run(Models.eight_schools(), schools(worker, draws: @endless))
+    ref = run.ref
+    :ok = stop_supervised(worker)
+    assert_receive {:DOWN, ^ref, :process, _, _}
+    assert_raise ArgumentError, @ended, fn -> Nutkin.await(run) end
+    refute_received _
+  end
+
+  test "a fit has its rows though the compilation was heard of before", %{worker: worker} do
+    {:ok, run} = Nutkin.start_run(Models.eight_schools(), schools(worker, draws: 10))
+    ref = run.ref
+    assert_receive {^ref, {:compiled, _}}, 30_000
+    assert {:ok, %Fit{compiled: nil} = fit} = Nutkin.await(run)
+    assert Fit.names(fit) == ["mu", "tau", "theta"]
+    assert length(Summary.new(fit).rows) == 10
+  end
+
+  for timeout <- [-5, "5", [timeout: 5], 1.5] do
+    @tag timeout_of_await: timeout
+    test "await with a timeout of #{inspect(timeout)}", %{worker: worker, timeout_of_await: timeout} do
+      {:ok, run} = Nutkin.start_run(Models.eight_schools(), schools(worker, draws: 10))
+      assert {:error, %InvalidOption{path: "timeout"} = error} = Nutkin.await(run, timeout)
+      assert Exception.message(error) =~ "expected milliseconds, or :infinity; found #{inspect(timeout)}"
+      assert {:error, %InvalidOption{}} = Nutkin.ping(worker, timeout)
+      assert {:ok, %Fit{status: :complete}} = Nutkin.await(run)
+    end
+  end
+
   test "a stream that is left early cancels its run", %{worker: worker} do
     assert [%Draws{}] =
              Models.eight_schools() |> Nutkin.stream(schools(worker, draws: @endless)) |> Enum.take(1)
@@ -176,7 +267,7 @@ defmodule Nutkin.SamplingTest do
 
   test "a stream raises its timeout, and the run ends", %{worker: worker} do
     stream = Nutkin.stream(Models.eight_schools(), schools(worker, draws: @endless, timeout: 300))
-    assert_raise Timeout, fn -> Stream.run(stream) end
+    assert_raise Timeout, "the stream was not at its end after 300 ms", fn -> Stream.run(stream) end
     eventually(fn -> open_requests(worker) == 0 end)
   end
 

@@ -4,10 +4,10 @@ defmodule Nutkin.PosteriorsTest do
   deviations within 10 %, R-hat below 1.01.
   """
 
-  use Nutkin.WorkerCase, async: false
+  use Nutkin.Test.WorkerCase, async: false
 
   alias Nutkin.{Fit, Summary}
-  alias Nutkin.Test.{ExmcModels, PosteriordbModels, References}
+  alias Nutkin.Test.{ExmcModels, Models, PosteriordbModels, References}
 
   @moduletag :port
   @moduletag :capture_log
@@ -44,19 +44,18 @@ defmodule Nutkin.PosteriorsTest do
     end
   end
 
-  for {name, function, slots} <- [
-        {"eight_schools-eight_schools_noncentered", :eight_schools, ~w(y sigma)},
-        {"kidiq-kidscore_momiq", :kidscore_momiq, ~w(kid_score mom_iq)},
-        {"sblrc-blr", :blr, ~w(X y)},
-        {"earnings-logearn_height", :logearn_height, ~w(earn height)}
+  for {name, model, slots} <- [
+        {"eight_schools-eight_schools_noncentered", &Models.eight_schools/0, ~w(y sigma)},
+        {"kidiq-kidscore_momiq", &PosteriordbModels.kidscore_momiq/0, ~w(kid_score mom_iq)},
+        {"sblrc-blr", &PosteriordbModels.blr/0, ~w(X y)},
+        {"earnings-logearn_height", &PosteriordbModels.logearn_height/0, ~w(earn height)}
       ] do
-    @tag name: name, function: function, slots: slots
-    test "posteriordb: #{name}", %{name: name, function: function, slots: slots, worker: worker} do
+    @tag name: name, model: model, slots: slots
+    test "posteriordb: #{name}", %{name: name, model: model, slots: slots, worker: worker} do
       {data, reference} = References.posteriordb(name)
-      model = apply(PosteriordbModels, function, [])
 
       {_, rows} =
-        rows(model, Map.take(data, slots), draws: 2000, seed: 1, target_accept: 0.95, worker: worker)
+        rows(model.(), Map.take(data, slots), draws: 2000, seed: 1, target_accept: 0.95, worker: worker)
 
       assert rows |> Map.keys() |> Enum.sort() ==
                reference |> Map.keys() |> Enum.map(&our_name/1) |> Enum.sort()

@@ -1,4 +1,4 @@
-defmodule Nutkin.DiagnosticsCases do
+defmodule Nutkin.Test.DiagnosticsCases do
   @moduledoc """
   Reads and writes the cases of diagnostics_reference.py: draws, and what ArviZ says of them.
   """

@@ -1,4 +1,4 @@
-defmodule Nutkin.Fits do
+defmodule Nutkin.Test.Fits do
   @moduledoc """
   Fits for tests, made of the events of a run that draws known numbers.
   """

@@ -1,4 +1,4 @@
-defmodule Nutkin.Models do
+defmodule Nutkin.Test.Models do
   @moduledoc """
   Models for tests that run the port program.
   """

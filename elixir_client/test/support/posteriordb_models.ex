@@ -1,22 +1,11 @@
 defmodule Nutkin.Test.PosteriordbModels do
   @moduledoc false
   # Models of posteriordb (https://github.com/stan-dev/posteriordb), written from their Stan programs. A parameter without a
-  # prior there has one here that is flat over any scale of its posterior.
+  # prior there has one here that is flat over any scale of its posterior. The eight schools are in Nutkin.Test.Models.
 
   import Nutkin.Model
 
   @wide 1.0e6
-
-  def eight_schools do
-    model do
-      y = data(:y)
-      sigma = data(:sigma)
-      mu <~ normal(0, 5)
-      tau <~ half_cauchy(5)
-      theta <~ normal(mu, tau, shape: {8}, centered: false)
-      observe(:schools, normal(theta, sigma), y)
-    end
-  end
 
   def kidscore_momiq do
     model do

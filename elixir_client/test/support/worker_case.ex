@@ -1,4 +1,4 @@
-defmodule Nutkin.WorkerCase do
+defmodule Nutkin.Test.WorkerCase do
   @moduledoc """
   Starts workers for tests: of the port program of this repository, or of one of the faulty programs in test/support/faults.
   Waits for events, always with a deadline.
@@ -11,7 +11,7 @@ defmodule Nutkin.WorkerCase do
 
   using do
     quote do
-      import Nutkin.WorkerCase
+      import Nutkin.Test.WorkerCase
     end
   end
 

@@ -88,7 +88,7 @@ defmodule Nutkin.Diagnostics.Special do
       1.959963984540
   """
   @spec normal_quantile(float()) :: float()
-  def normal_quantile(p) when p > 0 and p < 1 do
+  def normal_quantile(p) when is_float(p) and p > 0 and p < 1 do
     q = p - 0.5
 
     if abs(q) <= 0.425 do
@@ -110,7 +110,8 @@ defmodule Nutkin.Diagnostics.Special do
   end
 
   for {name, numerator, denominator} <- [@central, @middle, @far] do
-    defp unquote(name)(unquote(x)), do: unquote(horner.(numerator)) / unquote(horner.(denominator))
+    defp unquote(name)(unquote(x)) when is_float(unquote(x)),
+      do: unquote(horner.(numerator)) / unquote(horner.(denominator))
   end
 
   @doc """

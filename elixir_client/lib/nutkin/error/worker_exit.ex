@@ -26,7 +26,7 @@ defmodule Nutkin.Error.WorkerExit do
 
   @impl true
   def message(error) do
-    sentence(error, error.message || "the worker ended") <> ended_by(error.status) <> last_lines(error.log)
+    sentence(error, (error.message || "the worker ended") <> ended_by(error.status)) <> last_lines(error.log)
   end
 
   defp ended_by(nil), do: ""

@@ -27,8 +27,34 @@ defmodule Nutkin.Worker.Client do
     end
   end
 
-  @doc "The next event of a request, or `:timeout` at the deadline."
-  @spec next(Worker.t(), reference(), deadline()) :: Protocol.event() | :timeout
+  @doc """
+  Before a consumer waits for a request that it may have heard the last of: if nothing more can come, `:ended` does, behind
+  the events that are in the mailbox.
+  """
+  @spec expect(Worker.t(), reference()) :: :ok
+  def expect(worker, ref) do
+    if listening?(ref) do
+      GenServer.cast(worker, {:expect, ref})
+    else
+      send(self(), {ref, :ended})
+      :ok
+    end
+  end
+
+  # Whether the alias still stands: it goes with the monitor, when that is closed or has fired. What a process sends
+  # itself is in its mailbox at once.
+  defp listening?(ref) do
+    send(ref, {ref, :listening})
+
+    receive do
+      {^ref, :listening} -> true
+    after
+      0 -> false
+    end
+  end
+
+  @doc "The next event of a request, `:timeout` at the deadline, or `:ended`, see `expect/2`."
+  @spec next(Worker.t(), reference(), deadline()) :: Protocol.event() | :timeout | :ended
   def next(worker, ref, deadline) do
     receive do
       {^ref, event} -> event
@@ -82,11 +108,16 @@ defmodule Nutkin.Worker.Client do
   def cancel(worker, ref), do: GenServer.cast(worker, {:cancel, ref})
 
   @doc "The state of a worker, as `Nutkin.info/1` gives it."
-  @spec info(Worker.t()) :: {:ok, map()} | {:error, WorkerExit.t()}
-  def info(worker) do
-    {:ok, GenServer.call(worker, :info)}
+  @spec info(Worker.t(), timeout()) :: {:ok, map()} | {:error, WorkerExit.t() | Timeout.t()}
+  def info(worker, timeout \\ 5_000) do
+    {:ok, GenServer.call(worker, :info, timeout)}
   catch
-    :exit, {reason, {GenServer, :call, _}} -> {:error, exited(worker, reason)}
+    :exit, {:timeout, {GenServer, :call, _}} ->
+      message = "the worker #{inspect(worker)} did not answer within #{timeout} ms"
+      {:error, Timeout.exception(message: message, timeout: timeout, hint: "it is alive but busy: ask again")}
+
+    :exit, {reason, {GenServer, :call, _}} ->
+      {:error, exited(worker, reason)}
   end
 
   @doc "The moment `timeout` milliseconds from now."

@@ -11,18 +11,28 @@ defmodule Nutkin.Worker.Program do
 
   # -P: a file of the working directory must not take the place of a module.
   @run ["-P", "-m", "nutkin_port"]
-  @try_import ["-P", "-c", "import nutkin_port"]
-  @diagnosis_ms 10_000
+  # The module that is run, since its package alone needs nothing that might be missing.
+  @try_import ["-P", "-c", "import nutkin_port.__main__"]
 
-  @doc "The program that the options of a worker describe."
-  @spec new(keyword()) :: t()
-  def new(opts) do
+  # The worker answers nobody in the meantime.
+  @diagnosis_ms 3_000
+
+  # What `Port.open/2` says of the operating system, not of its arguments.
+  @refusals [:system_limit, :enomem, :eagain, :enametoolong, :emfile, :enfile, :eacces, :enoent]
+
+  @doc "The program that the checked options of a worker describe."
+  @spec new(Nutkin.Worker.Options.valid()) :: t()
+  def new(options) do
     %__MODULE__{
-      python: opts[:python] || System.get_env("NUTKIN_PYTHON"),
-      args: @run ++ (opts[:args] || []),
-      env: env(Map.new(opts[:env] || %{}), opts[:python_path] || [])
+      python: python(options.python || System.get_env("NUTKIN_PYTHON")),
+      args: @run ++ options.args,
+      env: env(options.env, options.python_path)
     }
   end
+
+  # As a shell does, which is not there to do it: ~ is the home, and only a name without a slash is looked for on the PATH.
+  defp python(nil), do: nil
+  defp python(path), do: if(path =~ "/" or path =~ ~r/^~/, do: Path.expand(path), else: path)
 
   defp env(env, []), do: Enum.to_list(env)
 
@@ -42,8 +52,9 @@ defmodule Nutkin.Worker.Program do
       port = Port.open({:spawn_executable, executable}, opts)
       {:ok, port, os_pid(port)}
     end
-  rescue
-    error in ErlangError -> {:error, not_started(program, "cannot be started: #{inspect(error.original)}")}
+  catch
+    :error, reason when reason in @refusals ->
+      {:error, not_started(program, "cannot be started: #{:file.format_error(reason)}")}
   end
 
   defp executable(%{python: python} = program) do
@@ -68,12 +79,30 @@ defmodule Nutkin.Worker.Program do
   """
   @spec never_ready(t(), non_neg_integer() | nil, [String.t()]) :: WorkerExit.t()
   def never_ready(program, status, log) do
+    log = if log == [], do: import_error(program), else: log
+
     WorkerExit.exception(
       message: "the worker ended before it was ready",
       status: status,
-      log: if(log == [], do: import_error(program), else: log),
-      hint: "run `#{Enum.join([program.python || "python3" | program.args], " ")}` to see why"
+      log: log,
+      hint: what_to_do(program, Enum.join(log, "\n"))
     )
+  end
+
+  defp what_to_do(program, text) do
+    python = program.python || "python3"
+
+    cond do
+      # Of -P, which came with that version.
+      text =~ ~r/unknown option:? -P/i ->
+        "nutkin needs Python 3.11 or later: give another one as `python:` of Nutkin.start_link/1 or in NUTKIN_PYTHON"
+
+      text =~ "ModuleNotFoundError" or text =~ "No module named" ->
+        "install the package nutkin into that Python: `#{python} -m pip install PATH`, with the path of the package"
+
+      true ->
+        "run `#{Enum.join([python | program.args], " ")}` to see why"
+    end
   end
 
   defp import_error(program) do
