@@ -20,8 +20,8 @@ as_root() {
 apt_install() {
   command -v apt-get >/dev/null && as_root true 2>/dev/null || return 1
   say "installing $* with apt-get"
-  as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq </dev/null >&2 || true
-  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" </dev/null >&2
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq </dev/null >/dev/null || true
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" </dev/null >/dev/null
 }
 
 # --- where things go: in the checkout if this user may write there, else in the user's cache folder
