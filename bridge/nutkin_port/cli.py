@@ -29,12 +29,20 @@ def main(arguments: list[str] | None = None) -> int:
     except (OSError, NutkinError) as error:
         print(f"nutkin: {options.file}: {error}", file=sys.stderr)
         return 1
+    text = json.dumps(inspect.to_json(contents), ensure_ascii=False) if options.json else inspect.to_text(contents)
+    if sys.stdout is None:
+        print("nutkin: there is no standard output", file=sys.stderr)
+        return 1
     sys.stdout.reconfigure(errors="backslashreplace")  # a terminal may not know every character
     try:
-        print(json.dumps(inspect.to_json(contents), ensure_ascii=False) if options.json else inspect.to_text(contents))
+        print(text)
         sys.stdout.flush()
-    except BrokenPipeError:  # whoever reads has seen enough; nothing may be written at exit either
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nothing is to be written at exit either
+        if isinstance(error, BrokenPipeError):  # whoever reads has seen enough
+            return 0
+        print(f"nutkin: {error}", file=sys.stderr)
+        return 1
     return 0
 
 

@@ -104,6 +104,15 @@ def test_any_terminal_and_any_reader(encoding: str) -> None:
     assert b"struct" in output
 
 
+def test_output_that_cannot_be_written() -> None:
+    command = [sys.executable, "-m", "nutkin_port.cli", "inspect", NX_GOLDEN / "tuple_2.nx"]
+    with open("/dev/full", "w") as full:
+        ended = subprocess.run(command, env=environment(), stdout=full, stderr=subprocess.PIPE, text=True)
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("nutkin: ")
+    assert "Traceback" not in ended.stderr
+
+
 def test_a_missing_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["inspect", str(tmp_path / "none")]) == 1
     assert "No such file" in capsys.readouterr().err

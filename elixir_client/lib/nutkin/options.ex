@@ -250,10 +250,11 @@ defmodule Nutkin.Options do
   end
 
   defp check(:timeout, value, _default) do
-    if value == :infinity or (is_integer(value) and value >= 0) do
+    # What the runtime can wait for.
+    if value == :infinity or value in 0..0xFFFFFFFF do
       {:ok, value}
     else
-      expected("milliseconds, or :infinity", value)
+      expected("milliseconds, an integer from 0 to #{0xFFFFFFFF}, or :infinity", value)
     end
   end
 

@@ -207,24 +207,37 @@ defmodule Nutkin.Summary do
     places = places(row.mcse_mean)
     estimates = for column <- [:mean, :sd, :q5, :q95], do: number(row[column], places)
     sizes = for column <- [:ess_bulk, :ess_tail], do: number(row[column], 0)
-    [row.name | estimates] ++ [number(row.mcse_mean, places + 1) | sizes] ++ [number(row.r_hat, 2)]
+    [row.name | estimates] ++ [number(row.mcse_mean, more(places)) | sizes] ++ [number(row.r_hat, 2)]
   end
 
-  defp places(error) when is_float(error) and error > 0, do: max(0, -floor(:math.log10(error)))
-  defp places(_none), do: 3
+  defp places(error) when is_float(error) and error > 0, do: -floor(:math.log10(error))
+  defp places(_none), do: :unknown
+
+  defp more(:unknown), do: 4
+  defp more(places), do: places + 1
 
   defp number(:nan, _places), do: "NaN"
   defp number(:infinity, _places), do: "Inf"
 
-  defp number(value, places) do
-    if abs(value) >= 1.0e8 or places > 8,
-      do: :erlang.float_to_binary(value, scientific: 3),
-      else: fixed(value, places)
+  defp number(value, :unknown) do
+    if value == 0 or (abs(value) >= 1.0e-3 and abs(value) < 1.0e8),
+      do: fixed(value, 3),
+      else: scientific(value, 3)
   end
+
+  defp number(value, places) do
+    cond do
+      value == 0 -> fixed(value, min(places, 8))
+      abs(value) >= 1.0e8 or places > 8 -> scientific(value, places + floor(:math.log10(abs(value))))
+      true -> fixed(value, places)
+    end
+  end
+
+  defp scientific(value, digits), do: :erlang.float_to_binary(value, scientific: digits |> max(3) |> min(15))
 
   # Without the sign of a zero that is only so small.
   defp fixed(value, places) do
-    text = :erlang.float_to_binary(value, decimals: places)
+    text = :erlang.float_to_binary(value, decimals: max(places, 0))
     if String.match?(text, ~r/^-0(\.0*)?$/), do: String.trim_leading(text, "-"), else: text
   end
 

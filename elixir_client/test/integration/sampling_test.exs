@@ -251,7 +251,7 @@ defmodule Nutkin.SamplingTest do
     test "await with a timeout of #{inspect(timeout)}", %{worker: worker, timeout_of_await: timeout} do
       {:ok, run} = Nutkin.start_run(Models.eight_schools(), schools(worker, draws: 10))
       assert {:error, %InvalidOption{path: "timeout"} = error} = Nutkin.await(run, timeout)
-      assert Exception.message(error) =~ "expected milliseconds, or :infinity; found #{inspect(timeout)}"
+      assert Exception.message(error) =~ "or :infinity; found #{inspect(timeout)}"
       assert {:error, %InvalidOption{}} = Nutkin.ping(worker, timeout)
       assert {:ok, %Fit{status: :complete}} = Nutkin.await(run)
     end
@@ -269,6 +269,15 @@ defmodule Nutkin.SamplingTest do
     stream = Nutkin.stream(Models.eight_schools(), schools(worker, draws: @endless, timeout: 300))
     assert_raise Timeout, "the stream was not at its end after 300 ms", fn -> Stream.run(stream) end
     eventually(fn -> open_requests(worker) == 0 end)
+  end
+
+  test "a stream raises its timeout also when its consumer is the slow one", %{worker: worker} do
+    stream = Nutkin.stream(Models.eight_schools(), schools(worker, draws: @endless, timeout: 300))
+    # It waits for what never comes, a little longer for each chunk than a chunk takes.
+    slow = fn _chunk -> receive(do: (:never -> :ok), after: (50 -> :ok)) end
+    started = System.monotonic_time(:millisecond)
+    assert_raise Timeout, fn -> Enum.each(stream, slow) end
+    assert System.monotonic_time(:millisecond) - started < 5_000
   end
 
   test "a consumer that does not acknowledge stops the sampler, not the worker", %{worker: worker} do

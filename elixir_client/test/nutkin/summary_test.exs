@@ -65,6 +65,16 @@ defmodule Nutkin.SummaryTest do
     assert Enum.at(table, 4) =~ ~r/^  theta\[1, 1\] +-?\d+(\.\d)? +\d{3,4} +-\d{4} +\d{4} +\d{2,3}(\.\d)? /
   end
 
+  test "large and small numbers keep the places that are certain" do
+    rng = :rand.seed_s(:exsss, 5)
+    {numbers, _} = Enum.map_reduce(1..100, rng, fn _, rng -> :rand.normal_s(rng) end)
+    large = inspect(Summary.new(Fits.fit([[Enum.map(numbers, &(1.7e9 + 100 * &1))]]), variables: [:mu]))
+    # The standard error is just below 10.
+    assert large =~ ~r/^  mu +1\.[67]\d{8}e\+?09 /m
+    small = inspect(Summary.new(Fits.fit([[[1.0e-6, 2.0e-6, 3.0e-6]]]), variables: [:mu]))
+    assert small =~ ~r/^  mu +2\.0+e-0?6 /m
+  end
+
   test "numbers that are no numbers, huge, or negative zeros" do
     options = %{chains: 1, variables: nil}
     names = ["nan", "huge", "tiny", "still"]

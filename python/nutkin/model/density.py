@@ -250,7 +250,10 @@ class Density:
             is_inside = support.contains(value, *self._floats(step.bounds, values))
             density = jnp.where(is_inside, density, np.asarray(-np.inf, self._dtype))
         if step.weight is not None:
-            density = density * self._operand(step.weight, self.program.precision, values)
+            weight = self._operand(step.weight, self.program.precision, values)
+            if unmasked is not None:
+                weight = jnp.where(unmasked, weight, np.ones((), self._dtype))
+            density = density * weight
         if unmasked is not None:
             density = jnp.where(unmasked, density, np.zeros((), self._dtype))
         total = _total(density, step.spec.shape)

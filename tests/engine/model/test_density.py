@@ -136,6 +136,16 @@ def test_masked_infinities_do_not_spoil_the_gradient(wrong: float) -> None:
     np.testing.assert_allclose(gradient, [-0.3 + 0.7 + 0.7 + 1.7])
 
 
+def test_masked_weights_do_not_spoil_the_gradient() -> None:
+    b = Builder()
+    mu = b.rv("mu", "normal", {"mu": 0, "sigma": 1})
+    b.observe("obs", "normal", {"mu": mu, "sigma": 1}, b.data("y"), mask=b.data("m"), weight=b.data("w"))
+    data = {"y": np.array([1.0, 5.0]), "m": np.array([1, 0]), "w": np.array([2.0, np.inf])}
+    value, gradient = log_density_and_gradient(*bind(b.tree(), data))(np.array([0.3]))
+    assert np.isfinite(value)
+    np.testing.assert_allclose(gradient, [-0.3 + 2 * 0.7])
+
+
 def test_a_computed_mask_guards_the_support_too() -> None:
     b = Builder()
     x = b.rv("x", "normal", {"mu": 0, "sigma": 1})

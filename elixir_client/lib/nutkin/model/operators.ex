@@ -114,6 +114,14 @@ defmodule Nutkin.Model.Operators do
       hint: "in a model it is `#{instead}`"
   end
 
+  def known!(list, name, instead) when is_list(list) do
+    # The elements that `in` and `===` compare with.
+    case List.improper?(list) do
+      true -> list
+      false -> Enum.map(list, &known!(&1, name, instead))
+    end
+  end
+
   def known!(value, _name, _instead), do: value
 
   @doc false

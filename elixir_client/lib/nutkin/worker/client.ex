@@ -56,11 +56,18 @@ defmodule Nutkin.Worker.Client do
   @doc "The next event of a request, `:timeout` at the deadline, or `:ended`, see `expect/2`."
   @spec next(Worker.t(), reference(), deadline()) :: Protocol.event() | :timeout | :ended
   def next(worker, ref, deadline) do
-    receive do
-      {^ref, event} -> event
-      {:DOWN, ^ref, :process, _worker, reason} -> {:error, exited(worker, reason)}
-    after
-      remaining(deadline) -> :timeout
+    case remaining(deadline) do
+      # Also with events in the mailbox: a consumer that is slower than they come would never be late.
+      0 ->
+        :timeout
+
+      remaining ->
+        receive do
+          {^ref, event} -> event
+          {:DOWN, ^ref, :process, _worker, reason} -> {:error, exited(worker, reason)}
+        after
+          remaining -> :timeout
+        end
     end
   end
 
@@ -86,9 +93,12 @@ defmodule Nutkin.Worker.Client do
     deadline = deadline(timeout)
 
     with {:ok, ref} <- submit(worker, request) do
-      answer = last(worker, ref, request.type, deadline)
-      close(worker, ref)
-      if answer == :timeout, do: {:error, Timeout.exception(timeout: timeout)}, else: answer
+      try do
+        answer = last(worker, ref, request.type, deadline)
+        if answer == :timeout, do: {:error, Timeout.exception(timeout: timeout)}, else: answer
+      after
+        close(worker, ref)
+      end
     end
   end
 

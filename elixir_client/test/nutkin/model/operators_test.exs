@@ -71,7 +71,9 @@ defmodule Nutkin.Model.OperatorsTest do
           {fn x -> model_of(x, do: 1 !== x) end, "!==", "left != right"},
           {fn x -> model_of(x, do: x in [0, 1]) end, "in", "logical_and(x >= first, x <= last)"},
           {fn x -> model_of(x, do: x not in 0..1) end, "in", "logical_and(x >= first, x <= last)"},
-          {fn x -> model_of(x, do: 1 in x) end, "in", "logical_and(x >= first, x <= last)"}
+          {fn x -> model_of(x, do: 1 in x) end, "in", "logical_and(x >= first, x <= last)"},
+          {fn x -> model_of(x, do: 1 in [x, 2]) end, "in", "logical_and(x >= first, x <= last)"},
+          {fn x -> model_of(x, do: [1, [x]] === [1, [2]]) end, "===", "left == right"}
         ] do
       error =
         assert_raise InvalidModel, fn ->
