@@ -9,6 +9,7 @@ printed, one line `expect DIAGNOSTIC VALUE` for each diagnostic.
 
 import sys
 import warnings
+from importlib.metadata import version
 
 import numpy as np
 from arviz_stats.base import array_stats
@@ -23,7 +24,8 @@ def expectations(chains):
     yield "ess_mean", array_stats.ess(chains, method="mean")
     yield "ess_sd", array_stats.ess(chains, method="sd")
     yield "mcse_mean", array_stats.mcse(chains, method="mean")
-    yield "mcse_sd", array_stats.mcse(chains, method="sd")
+    if int(version("arviz-stats").split(".")[0]) >= 1:  # before, it was worked out as for normal draws
+        yield "mcse_sd", array_stats.mcse(chains, method="sd")
     for probability in (0.05, 0.5, 0.9):
         yield f"quantile {probability}", np.quantile(chains, probability)
         yield f"ess_quantile {probability}", array_stats.ess(chains, method="quantile", prob=probability)
