@@ -213,11 +213,14 @@ def test_an_evicted_blob_is_asked_for_again() -> None:
 
 
 def test_a_request_holds_on_to_blobs_that_the_store_drops() -> None:
-    with PortClient("--store-bytes", "0") as port:
+    with PortClient("--store-bytes", "64") as port:  # room for one of the two
         port.hello()
         port.send("log_density", 1, {**schools(), "position": np.zeros(10)})
         put_schools(port, 1)
-        port.until("value", id=1)
+        value, _ = port.until("value", id=1)
+        assert np.isfinite(value.body["value"])
+        port.send("ping", 2)
+        assert port.until("pong", id=2)[0].body["blobs"] == {"count": 1, "bytes": 64}
 
 
 def test_an_upload_of_80_megabytes() -> None:
