@@ -1,21 +1,23 @@
-"""The distributions of the model language: one table onto NumPyro's, and the inference of their shapes.
+"""The distributions of the model language: one table of their parameters, supports and log densities, and the inference
+of their shapes.
 
 Names and parameters are those of Stan and PyMC (a gamma has a rate, a normal a standard deviation).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import jax.numpy as jnp
-import numpyro.distributions as dist
+import numpy as np
 from jax import Array
 
 from nutkin.errors import InvalidModel
+from nutkin.model import log_densities
+from nutkin.model.log_densities import LogDensity
 from nutkin.model.operations import close_matches
 from nutkin.model.plan import broadcast_shapes, broadcasts_to
-from nutkin.model.replacements import BernoulliLogit, BinomialLogit, NegBinomial, PoissonLog, RandomWalk
 from nutkin.model.supports import (
     BINARY,
     COUNT,
@@ -41,14 +43,31 @@ class Parameter:
 
 
 @dataclass(frozen=True)
-class Family:
-    """A distribution of the model language.
+class Parts:
+    """The parts of a log density at some values and parameters; see `nutkin.model.log_densities`. None is 0."""
 
-    `build` takes the parameters in the table's order, and NumPyro's `validate_args`.
-    """
+    kernel: Array | None
+    normalizer: Array | None
+    carrier: Array | None
+
+    def signed(self) -> tuple[Array, ...]:
+        """The parts whose sum, broadcast to the batch, is the log density."""
+        normalizer = None if self.normalizer is None else -self.normalizer
+        return tuple(part for part in (self.kernel, normalizer, self.carrier) if part is not None)
+
+    def within(self, is_inside: Array, dtype: np.dtype) -> Parts:
+        """The same with a density of 0 where the value is not inside the support."""
+        kernel = jnp.where(is_inside, 0 if self.kernel is None else self.kernel, np.asarray(-np.inf, dtype))
+        carrier = None if self.carrier is None else jnp.where(is_inside, self.carrier, np.zeros((), dtype))
+        return Parts(kernel, self.normalizer, carrier)
+
+
+@dataclass(frozen=True)
+class Family:
+    """A distribution of the model language. The functions of `density` take the parameters in the table's order."""
 
     parameters: Mapping[str, Parameter]
-    build: Callable[..., dist.Distribution]
+    density: LogDensity
     support: Support
     transform: str | None = "identity"
     event_rank: int = 0
@@ -59,34 +78,40 @@ class Family:
         """Whether the event axis is not that of a parameter, so that a variable must declare its shape."""
         return self.event_rank > max(parameter.event_rank for parameter in self.parameters.values())
 
-    def log_density(self, value: Array, parameters: tuple[Array, ...]) -> Array:
-        """Log density or mass at each value, of the value's batch shape. All are of one floating type.
+    def parts(
+        self, value: Array, parameters: tuple[Array, ...], names: Collection[str] = ("kernel", "normalizer", "carrier")
+    ) -> Parts:
+        """Those that are named of kernel, normalizer and carrier. All arrays are of one floating type.
 
-        Outside the support it is unspecified: the caller knows whether that can happen.
+        Outside the support they are unspecified: the caller knows whether that can happen. Of the parameters, the
+        carrier alone needs those that bound the support only.
         """
-        return self.build(*parameters, validate_args=False).log_prob(value).astype(value.dtype)
+        density = self.density
+        kernel, normalizer, carrier = (
+            getattr(density, name) if name in names else None for name in ("kernel", "normalizer", "carrier")
+        )
+        needs_all = kernel is not None or normalizer is not None
+        prepared = density.prepare(*parameters) if density.prepare is not None and needs_all else parameters
+        return Parts(
+            kernel and kernel(value, *prepared),
+            normalizer and normalizer(*prepared),
+            carrier and carrier(value, *self.bounds(parameters)),
+        )
+
+    def log_density(self, value: Array, parameters: tuple[Array, ...]) -> Array:
+        """Log density or mass at each value: what the parts broadcast to."""
+        return sum(self.parts(value, parameters).signed())
+
+    def bounds(self, parameters: tuple[Array, ...]) -> tuple[Array, ...]:
+        """Those of the parameters that bound the support."""
+        named = dict(zip(self.parameters, parameters, strict=True))
+        return tuple(named[name] for name in self.support.bounds)
 
     def standard_parameters(self, parameters: tuple[Array, ...]) -> tuple[Array, ...]:
         """The parameters of the standardised variable z in x = mu + sigma z."""
-        standard = {"mu": jnp.zeros_like, "sigma": jnp.ones_like}
+        standard = {"mu": 0, "sigma": 1}
         named = zip(self.parameters, parameters, strict=True)
-        return tuple(standard[name](value) if name in standard else value for name, value in named)
-
-
-def _weibull(alpha: Array, sigma: Array, **options: bool) -> dist.Distribution:
-    return dist.Weibull(sigma, alpha, **options)
-
-
-def _binomial(n: Array, p: Array, **options: bool) -> dist.Distribution:
-    return dist.BinomialProbs(p, n, **options)
-
-
-def _mv_normal(mu: Array, cov: Array, **options: bool) -> dist.Distribution:
-    return dist.MultivariateNormal(mu, covariance_matrix=cov, **options)
-
-
-def _mv_normal_cholesky(mu: Array, chol: Array, **options: bool) -> dist.Distribution:
-    return dist.MultivariateNormal(mu, scale_tril=chol, **options)
+        return tuple(np.asarray(standard[name], value.dtype) if name in standard else value for name, value in named)
 
 
 _ANY = Parameter()
@@ -98,41 +123,41 @@ _MATRIX = Parameter(event_rank=2)
 _LOCATION_SCALE = {"mu": _ANY, "sigma": _POSITIVE}
 
 DISTRIBUTIONS: dict[str, Family] = {
-    "normal": Family(_LOCATION_SCALE, dist.Normal, REAL, location_scale=True),
-    "half_normal": Family({"sigma": _POSITIVE}, dist.HalfNormal, NONNEGATIVE, "log"),
-    "lognormal": Family(_LOCATION_SCALE, dist.LogNormal, POSITIVE, "log"),
-    "student_t": Family({"nu": _POSITIVE, **_LOCATION_SCALE}, dist.StudentT, REAL, location_scale=True),
-    "cauchy": Family(_LOCATION_SCALE, dist.Cauchy, REAL, location_scale=True),
-    "half_cauchy": Family({"sigma": _POSITIVE}, dist.HalfCauchy, NONNEGATIVE, "log"),
-    "exponential": Family({"rate": _POSITIVE}, dist.Exponential, NONNEGATIVE, "log"),
-    "gamma": Family({"alpha": _POSITIVE, "beta": _POSITIVE}, dist.Gamma, POSITIVE, "log"),
-    "inverse_gamma": Family({"alpha": _POSITIVE, "beta": _POSITIVE}, dist.InverseGamma, POSITIVE, "log"),
-    "beta": Family({"alpha": _POSITIVE, "beta": _POSITIVE}, dist.Beta, UNIT, "logit"),
-    "uniform": Family({"lower": _ANY, "upper": _ANY}, dist.Uniform, INTERVAL, "interval"),
-    "laplace": Family(_LOCATION_SCALE, dist.Laplace, REAL, location_scale=True),
-    "logistic": Family(_LOCATION_SCALE, dist.Logistic, REAL, location_scale=True),
-    "weibull": Family({"alpha": _POSITIVE, "sigma": _POSITIVE}, _weibull, POSITIVE, "log"),
-    "bernoulli": Family({"p": _PROBABILITY}, dist.BernoulliProbs, BINARY, None),
-    "bernoulli_logit": Family({"logits": _ANY}, BernoulliLogit, BINARY, None),
-    "binomial": Family({"n": _COUNT, "p": _PROBABILITY}, _binomial, COUNT_TO_N, None),
-    "binomial_logit": Family({"n": _COUNT, "logits": _ANY}, BinomialLogit, COUNT_TO_N, None),
-    "poisson": Family({"mu": Parameter(NONNEGATIVE)}, dist.Poisson, COUNT, None),
-    "poisson_log": Family({"eta": _ANY}, PoissonLog, COUNT, None),
-    "neg_binomial": Family({"mu": _POSITIVE, "alpha": _POSITIVE}, NegBinomial, COUNT, None),
-    "dirichlet": Family({"alpha": Parameter(POSITIVE, 1)}, dist.Dirichlet, SIMPLEX, "stick_breaking", 1),
+    "normal": Family(_LOCATION_SCALE, log_densities.NORMAL, REAL, location_scale=True),
+    "half_normal": Family({"sigma": _POSITIVE}, log_densities.HALF_NORMAL, NONNEGATIVE, "log"),
+    "lognormal": Family(_LOCATION_SCALE, log_densities.LOGNORMAL, POSITIVE, "log"),
+    "student_t": Family({"nu": _POSITIVE, **_LOCATION_SCALE}, log_densities.STUDENT_T, REAL, location_scale=True),
+    "cauchy": Family(_LOCATION_SCALE, log_densities.CAUCHY, REAL, location_scale=True),
+    "half_cauchy": Family({"sigma": _POSITIVE}, log_densities.HALF_CAUCHY, NONNEGATIVE, "log"),
+    "exponential": Family({"rate": _POSITIVE}, log_densities.EXPONENTIAL, NONNEGATIVE, "log"),
+    "gamma": Family({"alpha": _POSITIVE, "beta": _POSITIVE}, log_densities.GAMMA, POSITIVE, "log"),
+    "inverse_gamma": Family({"alpha": _POSITIVE, "beta": _POSITIVE}, log_densities.INVERSE_GAMMA, POSITIVE, "log"),
+    "beta": Family({"alpha": _POSITIVE, "beta": _POSITIVE}, log_densities.BETA, UNIT, "logit"),
+    "uniform": Family({"lower": _ANY, "upper": _ANY}, log_densities.UNIFORM, INTERVAL, "interval"),
+    "laplace": Family(_LOCATION_SCALE, log_densities.LAPLACE, REAL, location_scale=True),
+    "logistic": Family(_LOCATION_SCALE, log_densities.LOGISTIC, REAL, location_scale=True),
+    "weibull": Family({"alpha": _POSITIVE, "sigma": _POSITIVE}, log_densities.WEIBULL, POSITIVE, "log"),
+    "bernoulli": Family({"p": _PROBABILITY}, log_densities.BERNOULLI, BINARY, None),
+    "bernoulli_logit": Family({"logits": _ANY}, log_densities.BERNOULLI_LOGIT, BINARY, None),
+    "binomial": Family({"n": _COUNT, "p": _PROBABILITY}, log_densities.BINOMIAL, COUNT_TO_N, None),
+    "binomial_logit": Family({"n": _COUNT, "logits": _ANY}, log_densities.BINOMIAL_LOGIT, COUNT_TO_N, None),
+    "poisson": Family({"mu": Parameter(NONNEGATIVE)}, log_densities.POISSON, COUNT, None),
+    "poisson_log": Family({"eta": _ANY}, log_densities.POISSON_LOG, COUNT, None),
+    "neg_binomial": Family({"mu": _POSITIVE, "alpha": _POSITIVE}, log_densities.NEG_BINOMIAL, COUNT, None),
+    "dirichlet": Family({"alpha": Parameter(POSITIVE, 1)}, log_densities.DIRICHLET, SIMPLEX, "stick_breaking", 1),
     "mv_normal": Family(
         {"mu": _VECTOR, "cov": _MATRIX},
-        _mv_normal,
+        log_densities.MV_NORMAL,
         REAL,
         event_rank=1,
     ),
     "mv_normal_cholesky": Family(
         {"mu": _VECTOR, "chol": _MATRIX},
-        _mv_normal_cholesky,
+        log_densities.MV_NORMAL_CHOLESKY,
         REAL,
         event_rank=1,
     ),
-    "gaussian_random_walk": Family({"sigma": _POSITIVE}, RandomWalk, REAL, event_rank=1),
+    "gaussian_random_walk": Family({"sigma": _POSITIVE}, log_densities.GAUSSIAN_RANDOM_WALK, REAL, event_rank=1),
 }
 
 

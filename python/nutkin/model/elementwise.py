@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from nutkin.errors import InvalidModel
+from nutkin.model.native import elementary
 from nutkin.model.plan import Operands, Plan, Planner, broadcast_shapes, broadcasts_to, cast
 from nutkin.model.types import bits, is_float, is_integer, show_shape
 
@@ -182,10 +183,10 @@ UNARY: dict[str, Planner] = {
     "negate": _arithmetic(jnp.negative),
     "abs": _arithmetic(jnp.abs),
     "sign": _arithmetic(jnp.sign),
-    "exp": _floating(jnp.exp),
+    "exp": _floating(elementary.exp),
     "expm1": _floating(jnp.expm1),
-    "log": _floating(jnp.log),
-    "log1p": _floating(jnp.log1p),
+    "log": _floating(elementary.log),
+    "log1p": _floating(elementary.log1p),
     "sqrt": _floating(jnp.sqrt),
     "rsqrt": _floating(lax.rsqrt),
     "cbrt": _floating(jnp.cbrt),

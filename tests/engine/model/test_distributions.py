@@ -1,4 +1,4 @@
-"""Every distribution of the table against SciPy, and its gradients against finite differences."""
+"""Every distribution of the table against SciPy, NumPyro and finite differences, and in its three parts."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from jax.flatten_util import ravel_pytree
 from scipy import stats
-from scipy.special import gammaln, xlogy
+from scipy.special import digamma, gammaln, xlogy
 
 from engine.builder import Builder
 from engine.model.densities import bind, finite_differences, log_density_and_gradient, outputs
+from engine.model.numpyro_oracle import NUMPYRO
 from nutkin.model.distributions import DISTRIBUTIONS
 
 RNG = np.random.default_rng(7)
@@ -103,6 +104,53 @@ def test_log_density_is_scipys(name: str) -> None:
     np.testing.assert_allclose(found, expected(value, *parameters), rtol=1e-11, atol=1e-12)
 
 
+@pytest.mark.parametrize("name", sorted(NUMPYRO))
+def test_value_and_gradient_are_numpyros(name: str) -> None:
+    """To all digits, by the value too where it is continuous, away from the edges."""
+    family, (value, parameters, _) = DISTRIBUTIONS[name], CASES[name]
+    by = tuple(range(len(parameters) + 1))[1 if family.support.discrete else 0 :]
+
+    def evaluate(log_density):
+        return jax.jit(jax.value_and_grad(lambda *args: jnp.sum(log_density(*args)), by))(value, *parameters)
+
+    found, gradient = evaluate(lambda value, *parameters: family.log_density(value, parameters))
+    expected, expected_gradient = evaluate(lambda value, *parameters: NUMPYRO[name](*parameters).log_prob(value))
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    for mine, numpyros in zip(gradient, expected_gradient, strict=True):
+        np.testing.assert_allclose(mine, numpyros, rtol=1e-12, atol=1e-13)
+
+
+def test_only_the_negative_binomial_lacks_numpyros() -> None:
+    assert DISTRIBUTIONS.keys() - NUMPYRO.keys() == {"neg_binomial"}
+
+
+def test_neg_binomial_gradient() -> None:
+    value, (mu, alpha), _ = CASES["neg_binomial"]
+    log_density = DISTRIBUTIONS["neg_binomial"].log_density
+    by_mu, by_alpha = jax.grad(lambda *args: jnp.sum(log_density(jnp.asarray(value), args)), (0, 1))(mu, alpha)
+    np.testing.assert_allclose(by_mu, (value - mu) * alpha / mu / (mu + alpha), rtol=1e-11)
+    expected = digamma(value + alpha) - digamma(alpha) - np.log1p(mu / alpha) + (mu - value) / (mu + alpha)
+    np.testing.assert_allclose(by_alpha, expected, rtol=1e-11)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_parts_depend_on_what_they_say(name: str) -> None:
+    """A normalizer on the parameters alone: of one set of parameters it is one number, for any number of values."""
+    family, (value, parameters, _) = DISTRIBUTIONS[name], CASES[name]
+    single = []
+    for parameter, array in zip(family.parameters.values(), parameters, strict=True):
+        single.append(array.reshape(-1, *array.shape[array.ndim - parameter.event_rank :])[0])
+    value = np.minimum(value, single[0]) if name.startswith("binomial") else value
+    batch = value.shape[: value.ndim - family.event_rank]
+    parts = family.parts(jnp.asarray(value), tuple(single))
+    assert parts.kernel is None or parts.kernel.shape == batch
+    assert parts.normalizer is None or np.shape(parts.normalizer) == ()
+    assert parts.carrier is None or parts.carrier.shape == batch
+    whole = np.broadcast_to(sum(parts.signed()), batch)
+    repeated = [np.broadcast_to(array, (*batch, *np.shape(array))) for array in single]
+    np.testing.assert_allclose(whole, family.log_density(value, tuple(repeated)), rtol=1e-12)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_gradient_of_the_parameters(name: str) -> None:
     family = DISTRIBUTIONS[name]
@@ -153,6 +201,18 @@ EXTREMES = [
     ("binomial_logit", 3.0, (3.0, 900.0), 0.0),
     ("binomial_logit", 1.0, (3.0, 900.0), np.log(3) - 1800),
     ("student_t", 0.0, (1e6, 0.0, 1.0), -0.5 * np.log(2 * np.pi)),
+    ("bernoulli", 0.0, (0.0,), 0.0),
+    ("bernoulli", 1.0, (1.0,), 0.0),
+    ("bernoulli", 1.0, (1e-300,), np.log(1e-300)),
+    ("binomial", 3.0, (3.0, 1.0), 0.0),
+    ("binomial", 0.0, (3.0, 0.0), 0.0),
+    ("poisson", 0.0, (0.0,), 0.0),
+    ("gamma", 0.0, (1.0, 2.0), np.log(2)),
+    ("exponential", 0.0, (2.0,), np.log(2)),
+    ("beta", 0.0, (1.0, 3.0), np.log(3)),
+    ("beta", 1.0, (3.0, 1.0), np.log(3)),
+    ("logistic", 900.0, (0.0, 1.0), -900.0),
+    ("logistic", -900.0, (0.0, 1.0), -900.0),
     ("normal", 1e150, (0.0, 1e150), -0.5 - np.log(1e150) - 0.5 * np.log(2 * np.pi)),
 ]
 
@@ -178,6 +238,48 @@ def test_gradient_at_log_odds_of_zero(name: str, leading: tuple[float, ...], val
     family = DISTRIBUTIONS[name]
     gradient = jax.grad(lambda eta: family.log_density(jnp.asarray(value), (*map(jnp.asarray, leading), eta)))(0.0)
     assert float(gradient) == value - 0.5
+
+
+IMPOSSIBLE = [
+    ("bernoulli", 1.0, (0.0,)),
+    ("bernoulli", 0.0, (1.0,)),
+    ("binomial", 1.0, (3.0, 0.0)),
+    ("poisson", 2.0, (0.0,)),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "parameters"), IMPOSSIBLE)
+def test_impossible_values(name: str, value: float, parameters: tuple[float, ...]) -> None:
+    assert DISTRIBUTIONS[name].log_density(jnp.asarray(value), tuple(map(jnp.asarray, parameters))) == -np.inf
+
+
+@pytest.mark.parametrize("name", ["normal", "half_normal", "student_t", "lognormal", "gaussian_random_walk"])
+def test_small_f32_scales(name: str) -> None:
+    """Whose squares are 0."""
+    sigma = np.float32(1e-25)
+    parameters = {"sigma": sigma, "mu": np.float32(0), "nu": np.float32(3)}
+    value = np.float32([2e-25]) if name != "lognormal" else np.float32(1)
+    family = DISTRIBUTIONS[name]
+    found = jax.jit(family.log_density)(value, tuple(parameters[parameter] for parameter in family.parameters))
+    z = 0.0 if name == "lognormal" else 2.0
+    expected = (
+        stats.t.logpdf(z, 3) if name == "student_t" else stats.norm.logpdf(z) + np.log(2) * (name == "half_normal")
+    )
+    np.testing.assert_allclose(np.sum(found), expected - np.log(1e-25), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "batches", [((), ()), ((4,), ()), ((), (4,)), ((2, 4), (2, 1)), ((1, 4), (2, 1)), ((), (2, 4))]
+)
+@pytest.mark.parametrize("name", ["mv_normal", "mv_normal_cholesky"])
+def test_mv_normal_broadcasts(name: str, batches: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
+    batch, matrices = batches
+    value, mu, cov = real(*batch, 3), real(3), covariance(*matrices)
+    found = DISTRIBUTIONS[name].log_density(value, (mu, cov if name == "mv_normal" else lower(cov)))
+    full = np.broadcast_shapes(batch, matrices)
+    flat = [np.broadcast_to(a, (*full, *a.shape[a.ndim - r :])).reshape(-1, *a.shape[a.ndim - r :]) for a, r in
+            ((value, 1), (mu, 1), (cov, 2))]  # fmt: skip
+    np.testing.assert_allclose(found, mv_normal_each(*flat).reshape(full), rtol=1e-11)
 
 
 def test_neg_binomial_tends_to_poisson() -> None:

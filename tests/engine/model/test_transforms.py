@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from engine.builder import Builder
 from engine.model.densities import bind, outputs, terms
+from engine.model.numpyro_oracle import BIJECTIONS
 from nutkin.errors import InvalidModel
 from nutkin.model.distributions import DISTRIBUTIONS
 from nutkin.model.supports import REAL
@@ -37,12 +39,47 @@ def test_log_jacobian(case) -> None:
     @jax.jit
     def evaluate(coordinates):
         value = transform.constrain(coordinates, *bounds)
-        return value, transform.log_jacobian(coordinates, value, *bounds)
+        return value, transform.log_jacobian(coordinates, *bounds)
 
     _, found = evaluate(POINTS)
     jacobian = jax.jacfwd(lambda x: evaluate(x)[0])(POINTS)[: POINTS.size]
     assert found.shape == ()
     assert float(found) == pytest.approx(np.linalg.slogdet(jacobian)[1], rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", sorted(TRANSFORMS))
+def test_is_numpyros(name: str) -> None:
+    transform, bounds = TRANSFORMS[name], BOUNDS.get(name, ())
+    theirs = BIJECTIONS[name](*bounds)
+
+    def mine(x):
+        return jnp.sum(jnp.sin(transform.constrain(x, *bounds))), transform.log_jacobian(x, *bounds)
+
+    def numpyros(x):
+        y = theirs(x)
+        return jnp.sum(jnp.sin(y)), jnp.sum(theirs.log_abs_det_jacobian(x, y))
+
+    for i in (0, 1):
+        found = jax.jit(jax.value_and_grad(lambda x, i=i: mine(x)[i]))(POINTS)
+        expected = jax.jit(jax.value_and_grad(lambda x, i=i: numpyros(x)[i]))(POINTS)
+        np.testing.assert_allclose(found[0], expected[0], rtol=1e-12)
+        np.testing.assert_allclose(found[1], expected[1], rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize("precision", [np.float32, np.float64])
+@pytest.mark.parametrize("name", ["logit", "stick_breaking"])
+def test_the_ends_of_the_support_are_not_reached(name: str, precision: type) -> None:
+    coordinates = np.array([-2000.0, 500.0, -500.0, 2000.0], precision)
+    value = np.asarray(TRANSFORMS[name].constrain(coordinates))
+    assert value.dtype == precision
+    assert np.all(value > 0)
+    assert name == "stick_breaking" or np.all(value < 1)
+    assert np.isfinite(TRANSFORMS[name].log_jacobian(coordinates))
+
+
+def test_equal_parts_of_a_stick_are_the_origin() -> None:
+    value = TRANSFORMS["stick_breaking"].constrain(np.zeros((2, 4)))
+    np.testing.assert_allclose(value, np.full((2, 5), 0.2), rtol=1e-15)
 
 
 def test_f32_is_kept(case) -> None:
@@ -52,7 +89,7 @@ def test_f32_is_kept(case) -> None:
 
     def evaluate(coordinates):
         value = transform.constrain(coordinates, *bounds)
-        return value, transform.unconstrain(value, *bounds), transform.log_jacobian(coordinates, value, *bounds)
+        return value, transform.unconstrain(value, *bounds), transform.log_jacobian(coordinates, *bounds)
 
     assert [result.dtype.name for result in jax.eval_shape(evaluate, coordinates)] == ["float32"] * 3
 

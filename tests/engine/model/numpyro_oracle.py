@@ -1,0 +1,51 @@
+"""NumPyro's distributions and bijections under the names of the model language."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpyro.distributions as dist
+from numpyro.distributions import transforms
+
+
+def _interval(lower, upper):
+    return transforms.ComposeTransform(
+        [transforms.SigmoidTransform(), transforms.AffineTransform(lower, upper - lower)]
+    )
+
+
+# The negative binomial is missing: NumPyro's, by a beta function, is good to 7 digits.
+NUMPYRO = {
+    "normal": dist.Normal,
+    "half_normal": dist.HalfNormal,
+    "lognormal": dist.LogNormal,
+    "student_t": dist.StudentT,
+    "cauchy": dist.Cauchy,
+    "half_cauchy": dist.HalfCauchy,
+    "exponential": dist.Exponential,
+    "gamma": dist.Gamma,
+    "inverse_gamma": dist.InverseGamma,
+    "beta": dist.Beta,
+    "uniform": dist.Uniform,
+    "laplace": dist.Laplace,
+    "logistic": dist.Logistic,
+    "weibull": lambda alpha, sigma: dist.Weibull(sigma, alpha),
+    "bernoulli": dist.BernoulliProbs,
+    "bernoulli_logit": dist.BernoulliLogits,
+    "binomial": lambda n, p: dist.BinomialProbs(p, n),
+    "binomial_logit": lambda n, logits: dist.BinomialLogits(logits, n),
+    "poisson": dist.Poisson,
+    "poisson_log": lambda eta: dist.Poisson(jnp.exp(eta)),
+    "dirichlet": dist.Dirichlet,
+    "mv_normal": lambda mu, cov: dist.MultivariateNormal(mu, covariance_matrix=cov),
+    "mv_normal_cholesky": lambda mu, chol: dist.MultivariateNormal(mu, scale_tril=chol),
+    "gaussian_random_walk": lambda sigma: dist.GaussianRandomWalk(sigma, 6),
+}
+
+BIJECTIONS = {
+    "identity": transforms.IdentityTransform,
+    "log": transforms.ExpTransform,
+    "softplus": transforms.SoftplusTransform,
+    "logit": transforms.SigmoidTransform,
+    "interval": _interval,
+    "stick_breaking": transforms.StickBreakingTransform,
+}
