@@ -1,4 +1,4 @@
-"""Host-backed constants: where each tensor of a model goes.
+"""Host-backed constants: the tensors of a model in host memory, and which of them are part of the compiled program.
 
 Every tensor arrives as a read-only numpy array that was copied to host memory once. Small constants of the model are
 inlined into the program, so that XLA folds them. Data slots, and constants above INLINE_BYTES, become arguments of the
@@ -8,9 +8,7 @@ executable: their values are no part of it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-import jax
 import numpy as np
 
 from nutkin.model import Program
@@ -18,18 +16,6 @@ from nutkin.model.ir import Data
 from nutkin.model.types import DTYPES
 
 INLINE_BYTES = 1024
-
-
-@dataclass(frozen=True)
-class Constants:
-    """Arrays by the index of their node: `inlined` in the program, `arguments` (on the device) beside it."""
-
-    inlined: Mapping[int, np.ndarray]
-    arguments: Mapping[int, jax.Array]
-
-    @property
-    def all(self) -> dict[int, np.ndarray | jax.Array]:
-        return {**self.inlined, **self.arguments}
 
 
 def gather(
@@ -44,12 +30,10 @@ def gather(
     return arrays
 
 
-def place(program: Program, arrays: Mapping[int, np.ndarray]) -> Constants:
-    """Inline the small constants, put the rest on the device. A CPU shares an aligned array instead of copying it."""
-    inlined, arguments = {}, {}
-    for index, array in arrays.items():
-        if not isinstance(program.model.nodes[index], Data) and array.nbytes <= INLINE_BYTES:
-            inlined[index] = array
-        else:
-            arguments[index] = jax.device_put(array)
-    return Constants(inlined, arguments)
+def inlined(program: Program, arrays: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:
+    """The arrays that are part of the program."""
+    return {
+        index: array
+        for index, array in arrays.items()
+        if not isinstance(program.model.nodes[index], Data) and array.nbytes <= INLINE_BYTES
+    }

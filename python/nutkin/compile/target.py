@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from typing import Any
 
 import jax
 import msgspec
 import numpy as np
 
-from nutkin.compile.constants import Constants, gather, place
+from nutkin.compile.constants import gather, inlined
 from nutkin.compile.executables import EXECUTABLES
-from nutkin.model import Density, Model, OutputValue, Parameter, Program, Spec, check
+from nutkin.compile.preparation import Preparation
+from nutkin.model import Density, Model, OutputValue, Parameter, Program, Rewrite, Spec, check, rewrite
 from nutkin.model.ir import Constant
 from nutkin.model.types import DTYPES, NAMES
 
@@ -23,11 +24,13 @@ from nutkin.model.types import DTYPES, NAMES
 class Target:
     """The log density of one model on one set of data, over a flat vector of `dimension` unconstrained coordinates.
 
+    `arrays`: the host array of every input, by node index; `inlined`: those of them that are part of the program.
     `key` names the program: all that can change the compiled code, and none of the values in `arguments`.
     """
 
     density: Density
-    constants: Constants
+    arrays: Mapping[int, np.ndarray]
+    inlined: Mapping[int, np.ndarray]
     key: str
 
     @property
@@ -51,16 +54,33 @@ class Target:
         return self.density.observed
 
     @property
-    def arguments(self) -> Mapping[int, jax.Array]:
-        return self.constants.arguments
+    def rewrites(self) -> tuple[Rewrite, ...]:
+        """What was rewritten for speed."""
+        return self.density.program.rewrites
+
+    @cached_property
+    def arguments(self) -> Mapping[int, Any]:
+        """What the executables are given of the data: worked out at the first use, which may compile.
+
+        Errors: CompileFailed.
+        """
+        return self._preparation.arguments(self.arrays, self.inlined)
+
+    def has_arguments(self) -> bool:
+        """Whether `arguments` would compile nothing."""
+        return self._preparation.has_program
+
+    @cached_property
+    def _preparation(self) -> Preparation:
+        return Preparation(self.density, self.key)
 
     def log_density(self, position: jax.Array, arguments: Mapping[int, Any]) -> jax.Array:
         """Scalar, to be traced; `arguments` stands for `self.arguments`."""
-        return self.density.log_density(position, {**self.constants.inlined, **arguments})
+        return self.density.log_density(position, {**self.inlined, **arguments})
 
     def outputs(self, position: jax.Array, arguments: Mapping[int, Any]) -> dict[str, jax.Array]:
         """Constrained parameters and deterministic values at one position, to be traced."""
-        return self.density.outputs(position, {**self.constants.inlined, **arguments})
+        return self.density.outputs(position, {**self.inlined, **arguments})
 
     def value_and_gradient(self, position: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The log density (scalar array) and its gradient (d,) at an unconstrained position (d,)."""
@@ -69,19 +89,19 @@ class Target:
 
     def has_gradient_program(self) -> bool:
         """Whether `value_and_gradient` would compile nothing."""
-        return (self.key, "value_and_gradient") in EXECUTABLES
+        return self.has_arguments() and (self.key, "value_and_gradient") in EXECUTABLES
 
     def terms(self, position: np.ndarray) -> dict[str, float]:
         """What each rv, observe and factor node contributes to the log density at a position."""
 
         def terms(q, arguments):
-            return self.density.terms(q, {**self.constants.inlined, **arguments})
+            return self.density.terms(q, {**self.inlined, **arguments})
 
         return {name: float(value) for name, value in self._run("terms", terms, position).items()}
 
     def unconstrain(self, values: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """-> (position (d,), which coordinates `values` gave (d,)). Errors: InvalidOption."""
-        return self.density.unconstrain(values, self.constants.all)
+        return self.density.unconstrain(values, {**self.inlined, **self.arguments})
 
     def _run(self, name: str, function: Any, position: np.ndarray) -> Any:
         position = np.asarray(position, DTYPES[self.precision])
@@ -95,30 +115,66 @@ def bind(
     tensors: Mapping[bytes, np.ndarray],
     *,
     precision: str = "f64",
+    rewrites: Sequence[str] | None = None,
 ) -> Target:
     """Check a model against its tensors and put them in place. Nothing is compiled yet.
 
-    `data`: arrays by slot; `tensors`: arrays of the model's constants by address. Errors: InvalidModel, InvalidData.
+    `data`: arrays by slot; `tensors`: arrays of the model's constants by address; `rewrites`: names of those of
+    `nutkin.model.REWRITES` that may be applied, None for all. Errors: InvalidModel, InvalidData, InvalidOption.
     """
-    program = check(model, _specs(data), _specs(tensors), precision=precision)
+    density = _density(_Source.of(model, _specs(data), _specs(tensors), precision, rewrites))
+    program = density.program
     arrays = gather(program, data, tensors)
-    density = Density(program)
     density.check_values(arrays)
-    constants = place(program, arrays)
-    return Target(density, constants, _key(program, constants))
+    constants = inlined(program, arrays)
+    return Target(density, arrays, constants, _key(program, constants))
+
+
+@dataclass(frozen=True)
+class _Source:
+    """What a density is made from. Two are equal if their encodings are."""
+
+    encoded: bytes
+    model: Model = field(compare=False)
+    data: Mapping[str, Spec] = field(compare=False)
+    tensors: Mapping[bytes, Spec] = field(compare=False)
+    precision: str = field(compare=False)
+    rewrites: Sequence[str] | None = field(compare=False)
+
+    @classmethod
+    def of(
+        cls,
+        model: Model,
+        data: dict[str, Spec],
+        tensors: dict[bytes, Spec],
+        precision: str,
+        rewrites: Sequence[str] | None,
+    ) -> _Source:
+        specs = [[(name, spec.shape, spec.type) for name, spec in group.items()] for group in (data, tensors)]
+        encoded = msgspec.msgpack.encode((model, specs, precision, rewrites))
+        return cls(encoded, model, data, tensors, precision, rewrites)
+
+
+@lru_cache(maxsize=64)
+def _density(source: _Source) -> Density:
+    """A refit on new data of the same shape finds its model checked and rewritten."""
+    program = check(source.model, source.data, source.tensors, precision=source.precision)
+    return Density(rewrite(program, source.rewrites))
 
 
 def _specs(arrays: Mapping[Any, np.ndarray]) -> dict[Any, Spec]:
     return {name: Spec(array.shape, NAMES[array.dtype]) for name, array in arrays.items()}
 
 
-def _key(program: Program, constants: Constants) -> str:
-    """Models share their programs if their nodes, the types of their inputs and their inlined constants agree."""
+def _key(program: Program, constants: Mapping[int, np.ndarray]) -> str:
+    """Models share their programs if their nodes, the types of their inputs, their inlined constants and what was
+    rewritten agree."""
     nodes = [
         msgspec.structs.replace(node, blob=bytes(32)) if isinstance(node, Constant) and node.blob else node
         for node in program.model.nodes
     ]
     inputs = [(index, step.spec.shape, step.spec.type) for index, step in program.inputs.items()]
-    inlined = [(index, array.tobytes()) for index, array in constants.inlined.items()]
-    digest = hashlib.sha256(msgspec.msgpack.encode((program.precision, nodes, inputs, inlined)))
+    inline = [(index, array.tobytes()) for index, array in constants.items()]
+    applied = [(applied.name, applied.node) for applied in program.rewrites]
+    digest = hashlib.sha256(msgspec.msgpack.encode((program.precision, nodes, inputs, inline, applied)))
     return digest.hexdigest()

@@ -2,6 +2,7 @@
 
     model = read(tree)                                # form: fields, references, names
     program = check(model, data_specs, blob_specs)    # meaning: shapes, types, distributions
+    program = rewrite(program)                        # the same log density, with a cheaper gradient
     density = Density(program)                        # numbers: log density, outputs, coordinates
 
 It imports nothing of the rest of the engine but its errors.
@@ -12,7 +13,10 @@ from nutkin.model.density import OutputValue as OutputValue
 from nutkin.model.density import Parameter as Parameter
 from nutkin.model.ir import Model as Model
 from nutkin.model.ir import read as read
-from nutkin.model.program import Input as Input
 from nutkin.model.program import Program as Program
+from nutkin.model.program import Rewrite as Rewrite
 from nutkin.model.program import check as check
+from nutkin.model.rewrites import REWRITES as REWRITES
+from nutkin.model.rewrites import rewrite as rewrite
+from nutkin.model.steps import Input as Input
 from nutkin.model.types import Spec as Spec

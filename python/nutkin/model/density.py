@@ -8,20 +8,34 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
 from nutkin.errors import InvalidOption
-from nutkin.model.ir import references
+from nutkin.model.observations import observation_sum
 from nutkin.model.operations import close_matches
 from nutkin.model.plan import cast
-from nutkin.model.program import Application, Input, Number, Observation, Output, Program, Term, Variable
+from nutkin.model.program import Program
+from nutkin.model.steps import (
+    GIVEN,
+    Application,
+    Computed,
+    Input,
+    Likelihood,
+    Number,
+    Observation,
+    Output,
+    Term,
+    Variable,
+)
+from nutkin.model.sums import batch_sum
 from nutkin.model.types import DTYPES, show_shape
 from nutkin.model.values import check_values, show_place
 
-Inputs = Mapping[int, Array | np.ndarray]
+Inputs = Mapping[int, Any]
 
 
 @dataclass(frozen=True)
@@ -48,8 +62,8 @@ class Density:
     """Evaluates a checked program.
 
     `position` is a vector of `dimension` floats of the program's precision: the unconstrained coordinates of the
-    parameters in the order of their nodes, each row-major. `inputs` maps the index of each of the program's inputs
-    to an array of exactly the input's shape and type.
+    parameters in the order of their nodes, each row-major. `inputs` maps the index of each step in `given` to its
+    value: an array of exactly the step's shape and type, or what a likelihood has prepared.
     """
 
     def __init__(self, program: Program) -> None:
@@ -61,12 +75,8 @@ class Density:
         for index, variable in self._variables.items():
             self._offsets[index] = self.dimension
             self.dimension += math.prod(variable.unconstrained_shape)
-        self._density_nodes = self._needed_by(
-            index for index, step in enumerate(steps) if isinstance(step, Variable | Observation | Term)
-        )
-        self._output_nodes = self._needed_by(
-            index for index, step in enumerate(steps) if isinstance(step, Variable | Output)
-        )
+        self._density_nodes = program.needed_by(program.terms)
+        self._output_nodes = program.needed_by(program.outputs)
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -88,7 +98,13 @@ class Density:
 
     @property
     def observed(self) -> tuple[str, ...]:
-        return tuple(step.name for step in self.program.steps if isinstance(step, Observation))
+        return tuple(step.name for step in self.program.steps if isinstance(step, Observation | Likelihood))
+
+    @property
+    def given(self) -> tuple[int, ...]:
+        """The steps whose values the log density or the outputs need."""
+        needed = sorted({*self._density_nodes, *self._output_nodes})
+        return tuple(index for index in needed if isinstance(self.program.steps[index], GIVEN))
 
     def log_density(self, position: Array, inputs: Inputs) -> Array:
         """The log density at a position, log-Jacobians included: a scalar of the program's precision."""
@@ -105,7 +121,9 @@ class Density:
                 values[index] = self._constrain(step, coordinates[index], values)
                 terms[step.name] = self._variable_term(step, coordinates[index], values[index], values)
             elif isinstance(step, Observation):
-                terms[step.name] = self._observation_term(step, values)
+                terms[step.name] = self._observation_term(step, values, inputs)
+            elif isinstance(step, Likelihood):
+                terms[step.name] = step.term(inputs[index], *self._floats(step.args, values))
             elif isinstance(step, Term):
                 terms[step.name] = jnp.sum(cast(values[step.value], self.program.precision))
             else:
@@ -126,6 +144,22 @@ class Density:
             else:
                 values[index] = self._evaluate(index, values, inputs)
         return outputs
+
+    def inputs_of(self, indices: Iterable[int]) -> tuple[int, ...]:
+        """The inputs from which `data_values` works out these nodes."""
+        needed = self.program.needed_by(indices, through_computed=True)
+        return tuple(index for index in needed if isinstance(self.program.steps[index], Input))
+
+    def data_values(self, indices: Iterable[int], inputs: Inputs) -> dict[int, Array]:
+        """The values of nodes that depend on no parameter, from those of the program's inputs."""
+        values: dict[int, Array] = {}
+        for index in self.program.needed_by(indices, through_computed=True):
+            step = self.program.steps[index]
+            is_computed = isinstance(step, Computed)
+            values[index] = (
+                self._apply(step.application, values) if is_computed else self._evaluate(index, values, inputs)
+            )
+        return {index: values[index] for index in indices}
 
     def unconstrain(
         self, values: Mapping[str, np.ndarray], inputs: Mapping[int, np.ndarray]
@@ -149,7 +183,7 @@ class Density:
         position, mask = np.zeros(self.dimension, self._dtype), np.zeros(self.dimension, bool)
         known: dict[int, Array] = {}
         parents = [parent for index in given for parent in self._parents(index)]
-        for index in self._needed_by(parents, plus=given):
+        for index in self.program.needed_by(parents, plus=given):
             step = self.program.steps[index]
             if not isinstance(step, Variable):
                 known[index] = self._evaluate(index, known, inputs)
@@ -177,16 +211,6 @@ class Density:
     def _dtype(self) -> np.dtype:
         return DTYPES[self.program.precision]
 
-    def _needed_by(self, roots: Iterable[int], *, plus: Iterable[int] = ()) -> tuple[int, ...]:
-        """The roots, all that they depend on, and the nodes `plus` themselves, in the model's order."""
-        pending, needed = list(roots), set()
-        while pending:
-            index = pending.pop()
-            if index not in needed:
-                needed.add(index)
-                pending.extend(references(self.program.model.nodes[index]).values())
-        return tuple(sorted(needed.union(plus)))
-
     def _coordinates(self, position: Array) -> dict[int, Array]:
         """The coordinates of every parameter, by node index."""
         shapes = {index: variable.unconstrained_shape for index, variable in self._variables.items()}
@@ -196,15 +220,18 @@ class Density:
 
     def _evaluate(self, index: int, values: Mapping[int, Array], inputs: Inputs) -> Array:
         match self.program.steps[index]:
-            case Input():
+            case Input() | Computed():
                 return inputs[index]
             case Number(spec):
                 return np.asarray(spec.literal, DTYPES[spec.type])
-            case Application(plan, args):
-                operands = (self._operand(arg, name, values) for arg, name in zip(args, plan.casts, strict=True))
-                return plan.run(*operands)
+            case Application() as application:
+                return self._apply(application, values)
             case step:
                 raise TypeError(f"{type(step).__name__} has no value of its own")
+
+    def _apply(self, application: Application, values: Mapping[int, Array]) -> Array:
+        typed = zip(application.args, application.plan.casts, strict=True)
+        return application.plan.run(*(self._operand(arg, name, values) for arg, name in typed))
 
     def _operand(self, index: int, type_name: str, values: Mapping[int, Array]) -> Array:
         """The value of a node in a type; numbers written in the model are converted exactly."""
@@ -227,37 +254,24 @@ class Density:
     def _variable_term(
         self, variable: Variable, coordinates: Array, value: Array, values: Mapping[int, Array]
     ) -> Array:
-        parameters = self._floats(variable.args, values)
+        family, parameters = variable.family, self._floats(variable.args, values)
         if not variable.centered:
             # The density of z: that of x times the Jacobian sigma.
-            parameters = variable.family.standard_parameters(parameters)
-            return jnp.sum(variable.family.log_density(coordinates, parameters))
-        term = _total(variable.family.log_density(value, parameters), variable.batch_shape)
+            parts = family.parts(coordinates, family.standard_parameters(parameters))
+            return batch_sum(parts.signed(), variable.batch_shape)
+        term = batch_sum(family.parts(value, parameters).signed(), variable.batch_shape)
         if variable.transform is None:
             return term
-        return term + variable.transform.log_jacobian(coordinates, value, *self._floats(variable.bounds, values))
+        return term + variable.transform.log_jacobian(coordinates, *self._floats(variable.bounds, values))
 
-    def _observation_term(self, step: Observation, values: Mapping[int, Array]) -> Array:
+    def _observation_term(self, step: Observation, values: Mapping[int, Array], inputs: Inputs) -> Array:
+        if not step.parts:
+            return inputs[step.constant]
         (value,) = self._floats((step.value,), values)
-        support = step.family.support
-        unmasked = None if step.mask is None else values[step.mask] != 0
-        if unmasked is not None and support.inside is not None:
-            # A masked value may be anything; its NaN would come back through the gradient.
-            events = unmasked.reshape(unmasked.shape + (1,) * step.family.event_rank)
-            value = jnp.where(events, value, np.asarray(support.inside, self._dtype))
-        density = step.family.log_density(value, self._floats(step.args, values))
-        if not step.is_checked:
-            is_inside = support.contains(value, *self._floats(step.bounds, values))
-            density = jnp.where(is_inside, density, np.asarray(-np.inf, self._dtype))
-        if step.weight is not None:
-            weight = self._operand(step.weight, self.program.precision, values)
-            if unmasked is not None:
-                weight = jnp.where(unmasked, weight, np.ones((), self._dtype))
-            density = density * weight
-        if unmasked is not None:
-            density = jnp.where(unmasked, density, np.zeros((), self._dtype))
-        total = _total(density, step.spec.shape)
-        return total / step.spec.size if step.mean else total
+        weight = None if step.weight is None else self._operand(step.weight, self.program.precision, values)
+        mask = None if step.mask is None else values[step.mask]
+        total = observation_sum(step, value, self._floats(step.args, values), weight=weight, mask=mask)
+        return total if step.constant is None else total + inputs[step.constant]
 
     def _location_scale(self, variable: Variable, values: Mapping[int, Array]) -> tuple[Array, Array]:
         named = dict(zip(variable.family.parameters, variable.args, strict=True))
@@ -294,8 +308,3 @@ class Density:
         if not np.isfinite(coordinates).all():
             raise wrong(f"{variable.family.support.description}, not at its boundary", "a value at the boundary")
         return coordinates
-
-
-def _total(density: Array, shape: tuple[int, ...]) -> Array:
-    """The sum over all elements; parameters alone may have given a density that has yet to be repeated."""
-    return jnp.sum(jnp.broadcast_to(density, shape))

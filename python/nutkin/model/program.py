@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -25,100 +26,26 @@ from nutkin.model.ir import (
     label,
 )
 from nutkin.model.operations import close_matches, plan_call
-from nutkin.model.plan import Plan, broadcasts_to
+from nutkin.model.plan import broadcasts_to
+from nutkin.model.steps import (
+    Application,
+    Computed,
+    Input,
+    Likelihood,
+    Number,
+    Observation,
+    Output,
+    Step,
+    Term,
+    Variable,
+)
 from nutkin.model.supports import INTERVAL, Support
-from nutkin.model.transforms import TRANSFORMS, Transform
+from nutkin.model.transforms import TRANSFORMS
 from nutkin.model.types import DTYPES, Spec, kind, literal_spec, narrow, show_shape
 
 Precision = Literal["f64", "f32"]
 
 MAX_ELEMENTS = 2**31  # of any tensor of a model: 16 GiB in f64
-
-
-@dataclass(frozen=True)
-class Input:
-    """A tensor given from outside: a data slot, or a constant held as a blob. `spec` has the model's precision."""
-
-    name: str
-    spec: Spec
-
-
-@dataclass(frozen=True)
-class Number:
-    """A number written in the model."""
-
-    spec: Spec
-
-
-@dataclass(frozen=True)
-class Application:
-    """The application of an operation to earlier nodes."""
-
-    plan: Plan
-    args: tuple[int, ...]
-
-    @property
-    def spec(self) -> Spec:
-        return self.plan.spec
-
-
-@dataclass(frozen=True)
-class Variable:
-    """A free parameter. `args` are in the family's order; `transform` is None for the identity."""
-
-    name: str
-    family: Family
-    args: tuple[int, ...]
-    spec: Spec
-    transform: Transform | None
-    bounds: tuple[int, ...]
-    centered: bool
-
-    @property
-    def unconstrained_shape(self) -> tuple[int, ...]:
-        return self.transform.unconstrained_shape(self.spec.shape) if self.transform else self.spec.shape
-
-    @property
-    def batch_shape(self) -> tuple[int, ...]:
-        """The shape of its log density."""
-        return self.spec.shape[: len(self.spec.shape) - self.family.event_rank]
-
-
-@dataclass(frozen=True)
-class Observation:
-    """An observed value. `spec` is that of its log density. `is_checked`: the support needs no test at run time."""
-
-    name: str
-    family: Family
-    args: tuple[int, ...]
-    spec: Spec
-    value: int
-    bounds: tuple[int, ...]
-    weight: int | None
-    mask: int | None
-    mean: bool
-    is_checked: bool
-
-
-@dataclass(frozen=True)
-class Term:
-    """A value whose sum is added to the log density."""
-
-    name: str
-    value: int
-    spec: Spec
-
-
-@dataclass(frozen=True)
-class Output:
-    """A named value that is sent with the draws."""
-
-    name: str
-    value: int
-    spec: Spec
-
-
-Step = Input | Number | Application | Variable | Observation | Term | Output
 
 
 @dataclass(frozen=True)
@@ -134,18 +61,78 @@ class ValueCheck:
 
 
 @dataclass(frozen=True)
+class Rewrite:
+    """The name of a rewrite, and of the node to which it was applied."""
+
+    name: str
+    node: str
+
+
+@dataclass(frozen=True)
 class Program:
-    """One step for every node of the model, and the checks that the values of the data must pass."""
+    """One step for every node of the model, and the checks that the values of the data must pass.
+
+    Rewrites replace steps, and may add some of their own behind those of the model's nodes.
+    """
 
     model: Model
     precision: Precision
     steps: tuple[Step, ...]
     checks: tuple[ValueCheck, ...]
+    rewrites: tuple[Rewrite, ...] = ()
 
     @property
     def inputs(self) -> dict[int, Input]:
-        """What must be given at evaluation, by node index, of exactly this shape and type."""
+        """The tensors given from outside, by node index, of exactly this shape and type."""
         return {index: step for index, step in enumerate(self.steps) if isinstance(step, Input)}
+
+    @property
+    def terms(self) -> tuple[int, ...]:
+        """The nodes that add to the log density."""
+        terms = Variable | Observation | Likelihood | Term
+        return tuple(index for index, step in enumerate(self.steps) if isinstance(step, terms))
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """The nodes that are sent with the draws."""
+        return tuple(index for index, step in enumerate(self.steps) if isinstance(step, Variable | Output))
+
+    @cached_property
+    def parameter_free(self) -> frozenset[int]:
+        """The nodes whose values depend on no parameter."""
+        free: set[int] = set()
+        for index, step in enumerate(self.steps):
+            if isinstance(step, Input | Number | Computed) or (
+                isinstance(step, Application) and free.issuperset(step.args)
+            ):
+                free.add(index)
+        return frozenset(free)
+
+    def needed_by(
+        self, roots: Iterable[int], *, plus: Iterable[int] = (), through_computed: bool = False
+    ) -> tuple[int, ...]:
+        """The roots, all that they depend on, and the nodes `plus` themselves, in order.
+
+        `through_computed`: also what those values depend on that are computed once for a data set.
+        """
+        pending, needed = list(roots), set()
+        while pending:
+            index = pending.pop()
+            if index not in needed:
+                needed.add(index)
+                step = self.steps[index]
+                is_opened = through_computed and isinstance(step, Computed)
+                pending.extend(step.application.args if is_opened else step.references)
+        return tuple(sorted(needed.union(plus)))
+
+    def rewritten(self, steps: Mapping[int, Step], *applied: Rewrite) -> Program:
+        """With these steps in place of those of the same index, or behind the last."""
+        changed = {**dict(enumerate(self.steps)), **steps}
+        return replace(
+            self,
+            steps=tuple(changed[index] for index in range(len(changed))),
+            rewrites=(*self.rewrites, *applied),
+        )
 
 
 def check(

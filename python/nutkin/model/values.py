@@ -11,7 +11,8 @@ import numpy as np
 
 from nutkin.errors import InvalidData
 from nutkin.model.ir import label
-from nutkin.model.program import Input, Program, ValueCheck
+from nutkin.model.program import Program, ValueCheck
+from nutkin.model.steps import Input
 from nutkin.model.supports import SIMPLEX
 from nutkin.model.types import is_float
 
