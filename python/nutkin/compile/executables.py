@@ -1,8 +1,7 @@
 """Compiled XLA programs, kept in memory by what they were made from.
 
 A key names everything that can change a program and nothing else: the graph, shapes, types, options. The values of data
-are no part of it, so fresh data of the same shape finds its program here. On disk the same programs are kept by JAX's
-persistent cache, which adds the versions and the device to the key.
+are no part of it, so fresh data of the same shape finds its program here, or on disk.
 """
 
 from __future__ import annotations
@@ -15,12 +14,16 @@ from typing import Any
 
 import jax
 
+from nutkin import settings
+from nutkin.compile.stored import RestoredProgram, StoredPrograms
 from nutkin.errors import CompileFailed
 
 CAPACITY = 64  # a program holds 5 to 10 MB
 
 _COMPILATION_EVENT = "/jax/core/compile/backend_compile_duration"
+_CACHE_HIT_EVENT = "/jax/compilation_cache/cache_hits"
 _count = 0
+_cache_hits = 0
 
 
 def _count_compilation(event: str, _seconds: float, **_: Any) -> None:
@@ -29,7 +32,14 @@ def _count_compilation(event: str, _seconds: float, **_: Any) -> None:
         _count += 1
 
 
+def _count_cache_hit(event: str, **_: Any) -> None:
+    global _cache_hits
+    if event == _CACHE_HIT_EVENT:
+        _cache_hits += 1
+
+
 jax.monitoring.register_event_duration_secs_listener(_count_compilation)
+jax.monitoring.register_event_listener(_count_cache_hit)
 
 
 def compilations() -> int:
@@ -44,10 +54,14 @@ def _return_free_memory() -> None:
 
 
 class Executables:
-    """A bounded LRU of compiled programs. Threads that ask for the same key at once compile it once."""
+    """A bounded LRU of compiled programs, over those stored on disk, if any.
 
-    def __init__(self, capacity: int = CAPACITY) -> None:
+    Threads that ask for the same key at once compile it once.
+    """
+
+    def __init__(self, capacity: int = CAPACITY, stored: StoredPrograms | None = None) -> None:
         self._capacity = capacity
+        self._stored = stored
         self._lock = threading.Lock()
         self._entries: OrderedDict[tuple, Any] = OrderedDict()
         self._building: dict[tuple, threading.Lock] = {}
@@ -72,17 +86,34 @@ class Executables:
             if (found := self._find(key)) is not None:
                 return found, True
             try:
-                compiled = jax.jit(function).lower(*arguments).compile()
-            except jax.errors.JaxRuntimeError as error:
-                raise CompileFailed(f"XLA refused the program: {str(error).splitlines()[0]}") from error
+                program = self._restore(key) or self._compile(key, function, arguments)
             finally:
                 self._building.pop(key, None)
                 _return_free_memory()
             with self._lock:
-                self._entries[key] = compiled
+                self._entries[key] = program
                 while len(self._entries) > self._capacity:
                     self._entries.popitem(last=False)
-            return compiled, False
+            return program, False
+
+    def _restore(self, key: tuple) -> RestoredProgram | None:
+        program = None if self._stored is None else self._stored.load(key)
+        if program is not None:
+            _count_compilation(_COMPILATION_EVENT, 0.0)
+        return program
+
+    def _compile(self, key: tuple, function: Callable, arguments: tuple) -> jax.stages.Compiled:
+        hits = _cache_hits
+        try:
+            compiled = jax.jit(function, keep_unused=True).lower(*arguments).compile()
+        except jax.errors.JaxRuntimeError as error:
+            raise CompileFailed(f"XLA refused the program: {str(error).splitlines()[0]}") from error
+        # XLA serialises no code of an executable that JAX's own cache, where a user has one, has read itself.
+        if self._stored is not None and _cache_hits == hits:  # in a thread: the program is used meanwhile
+            threading.Thread(target=self._stored.save, args=(key, compiled), name="store").start()
+        return compiled
 
 
-EXECUTABLES = Executables()
+_FOLDER = settings.cache_dir()
+
+EXECUTABLES = Executables(stored=None if _FOLDER is None else StoredPrograms(_FOLDER))
