@@ -1,4 +1,5 @@
-"""NUTS on XLA: `compile_sampler` makes the programs, a `Run` holds the chains, `Chain.advance` makes draws.
+"""NUTS on XLA: `compile_sampler` makes the programs, a `Run` holds the chains and where they
+meet, `Chain.advance` makes draws.
 
 Imports `nutkin.compile` and `nutkin.model`, and nothing imports it but the port.
 """

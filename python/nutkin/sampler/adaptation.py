@@ -1,7 +1,7 @@
-"""What a chain learns: an initial point, a step size, and a diagonal metric.
+"""What a chain does by itself between two windows' ends: find an initial point, and tune its step size.
 
 Pure functions on the chain's own state, run inside the compiled loop. The step size follows dual averaging (Hoffman and
-Gelman 2014, section 3.2); the metric is the variance of the positions, by Welford's sums, shrunk as Stan does.
+Gelman 2014, section 3.2). The metric is learned on the host, at the ends of the warmup's windows.
 """
 
 from __future__ import annotations
@@ -11,16 +11,13 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from nutkin.sampler import schedule
-
 # Modes of a chain, in the order in which it passes through them. A search moves the chain by transitions of one leaf,
 # which leave the same target invariant.
 SEEK_POINT, SEARCH, SEARCH_UP, SEARCH_DOWN, RUN = 0, 1, 2, 3, 4
 
 _SEARCH_ACCEPTANCE = 0.8
 _SMALLEST_STEP, _LARGEST_STEP = 1e-10, 1e4
-_METRIC_RANGE = (1e-20, 1e20)
-_SHRINK_COUNT, _SHRINK_TO = 5.0, 1e-3
+METRIC_RANGE = (1e-20, 1e20)
 
 
 class Tuning(NamedTuple):
@@ -31,6 +28,7 @@ class Tuning(NamedTuple):
     t0: float = 10.0
     kappa: float = 0.75
     first_step: float = 0.1  # where the first search begins
+    jitter: float = 0.0  # each transition's step is the tuned one times a uniform number in (1 - jitter, 1 + jitter)
 
 
 class Step(NamedTuple):
@@ -43,41 +41,14 @@ class Step(NamedTuple):
     count: jax.Array
 
 
-class Moments(NamedTuple):
-    """Welford's count (scalar), mean (d,) and sum of squared deviations (d,)."""
-
-    count: jax.Array
-    mean: jax.Array
-    squares: jax.Array
-
-
 class Adapted(NamedTuple):
     mode: jax.Array
     inverse_mass: jax.Array
     step: Step
-    moments: Moments
-
-
-def add(moments: Moments, x: jax.Array) -> Moments:
-    count = moments.count + 1.0
-    deviation = x - moments.mean
-    mean = moments.mean + deviation / count
-    return Moments(count, mean, moments.squares + deviation * (x - mean))
-
-
-def shrunk_variance(moments: Moments) -> jax.Array:
-    """Sample variance pulled towards 1e-3 with the weight of five observations."""
-    variance = moments.squares / jnp.maximum(moments.count - 1.0, 1.0)
-    weight = _SHRINK_COUNT / (moments.count + _SHRINK_COUNT)
-    return (1.0 - weight) * variance + weight * _SHRINK_TO
 
 
 def _choose(condition: jax.Array, new, old):
     return jax.tree.map(lambda a, b: jnp.where(condition, a, b), new, old)
-
-
-def _usable(metric: jax.Array, otherwise: jax.Array) -> jax.Array:
-    return jnp.where((metric > _METRIC_RANGE[0]) & (metric < _METRIC_RANGE[1]), metric, otherwise)
 
 
 def _restarted(size: jax.Array) -> Step:
@@ -96,33 +67,25 @@ def _averaged(step: Step, acceptance: jax.Array, tuning: Tuning) -> Step:
 
 
 def adapt(
-    state: Adapted,
-    found: jax.Array,
-    position: jax.Array,
-    gradient: jax.Array,
-    acceptance: jax.Array,
-    entry: jax.Array,
-    tuning: Tuning,
+    state: Adapted, found: jax.Array, gradient: jax.Array, acceptance: jax.Array, tune: jax.Array, tuning: Tuning
 ) -> Adapted:
     """The state after one transition.
 
     `found`: in mode SEEK_POINT, whether the transition reached a point with a finite log density and gradient;
     `gradient`: that of the initial point, 1 where it says nothing of the scale;
-    `acceptance`: mean acceptance statistic of the transition; `entry`: the iteration's schedule entry.
+    `acceptance`: mean acceptance statistic of the transition; `tune`: whether this iteration updates the step size.
     The first metric is 1 / |gradient| at the initial point: a guess of the posterior's scales before any draw exists,
     as nutpie makes it (https://pymc-devs.github.io/nutpie/).
     """
-    mode, inverse_mass, step, moments = state
-    running = mode == RUN
+    mode, inverse_mass, step = state
     seeking = mode == SEEK_POINT
-    searching = ~running & ~seeking
-
-    def on(flag: int) -> jax.Array:
-        return running & ((entry & flag) != 0)
+    searching = (mode != RUN) & ~seeking
 
     # An initial point was found.
     start = seeking & found
-    inverse_mass = _usable(jnp.where(start, 1.0 / jnp.abs(gradient), inverse_mass), jnp.ones_like(inverse_mass))
+    guess = 1.0 / jnp.abs(gradient)
+    usable = (guess > METRIC_RANGE[0]) & (guess < METRIC_RANGE[1])
+    inverse_mass = jnp.where(start, jnp.where(usable, guess, 1.0), inverse_mass).astype(inverse_mass.dtype)
     step = step._replace(size=jnp.where(start, tuning.first_step, step.size))
 
     # Step-size search: double or halve until the acceptance of one step crosses 0.8.
@@ -134,13 +97,8 @@ def adapt(
     direction = jnp.where(mode == SEARCH, jnp.where(up, SEARCH_UP, SEARCH_DOWN), mode)
 
     # A regular iteration of the warmup.
-    step = _choose(on(schedule.TUNE_STEP), _averaged(step, acceptance, tuning), step)
-    moments = _choose(on(schedule.COLLECT), add(moments, position), moments)
-    renew = on(schedule.SET_METRIC)
-    inverse_mass = jnp.where(renew, _usable(shrunk_variance(moments), inverse_mass), inverse_mass)
-    moments = _choose(renew, jax.tree.map(jnp.zeros_like, moments), moments)
-    step = step._replace(size=jnp.where(on(schedule.FIX_STEP), jnp.exp(step.log_average), step.size))
+    step = _choose((mode == RUN) & tune, _averaged(step, acceptance, tuning), step)
     step = _choose(ended, _restarted(step.size), step)
 
-    mode = jnp.where(start | renew, SEARCH, jnp.where(ended, RUN, direction))
-    return Adapted(mode.astype(jnp.int32), inverse_mass, step, moments)
+    mode = jnp.where(start, SEARCH, jnp.where(ended, RUN, direction))
+    return Adapted(mode.astype(jnp.int32), inverse_mass, step)

@@ -1,6 +1,6 @@
 """One chain on the host: it advances chunk by chunk, and between chunks anything may happen to it.
 
-How the iterations are cut into chunks follows the clock, and changes nothing about the draws.
+How the iterations of a window are cut into chunks follows the clock, and changes nothing about the draws.
 """
 
 from __future__ import annotations
@@ -14,16 +14,20 @@ import numpy as np
 
 from nutkin.errors import InitFailed
 from nutkin.model.types import DTYPES
-from nutkin.sampler import schedule
-from nutkin.sampler.adaptation import SEEK_POINT, Tuning
+from nutkin.sampler.adaptation import RUN, SEARCH, SEEK_POINT, Adapted
 from nutkin.sampler.compiled import Sampler
-from nutkin.sampler.kernel import MAX_STARTS, STATISTICS, initial_state, pack, unpack
-from nutkin.sampler.options import Options
+from nutkin.sampler.kernel import MAX_STARTS, STATISTICS, Control, State, initial_state, pack, unpack, write
+from nutkin.sampler.metric import Metric
+from nutkin.sampler.moments import Collector
+from nutkin.sampler.options import DENSE, Options
+from nutkin.sampler.warmup import SAMPLE, WARMUP, Adaptation, Learned, Window
 
-WARMUP, SAMPLE = "warmup", "sample"
-_FIRST_CHUNK, _GROWTH = 16, 8
+_FIRST_CHUNK, _GROWTH = 16, 32
 
 _STATISTIC_TYPES = {"tree_depth": np.int32, "n_steps": np.int32, "diverging": np.uint8}
+_ACCEPTANCE, _STEP_SIZE, _TREE_DEPTH, _DIVERGING = (
+    STATISTICS.index(name) for name in ("acceptance_rate", "step_size", "tree_depth", "diverging")
+)
 
 
 @dataclass(frozen=True)
@@ -40,8 +44,8 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Progress:
-    """`iteration` and `total` count warmup and sampling together; `divergences` those of this phase; `tree_depth` is
-    the mean of the last chunk; `gradients` counts leapfrog steps."""
+    """`iteration` and `total` count warmup and sampling together, `total` as far as the warmup is planned;
+    `divergences` those of this phase; `tree_depth` is the mean of the last chunk; `gradients` counts leapfrog steps."""
 
     chain: int
     phase: str
@@ -55,10 +59,12 @@ class Progress:
 
 @dataclass(frozen=True)
 class Summary:
-    """What a chain was at its end. `inverse_mass`: diagonal of the inverse metric (d,)."""
+    """What a chain was at its end. `warmup`: iterations of it; `divergences`: after it; `inverse_mass`: diagonal of the
+    inverse metric (d,)."""
 
     chain: int
     draws: int
+    warmup: int
     divergences: int
     step_size: float
     inverse_mass: np.ndarray
@@ -68,115 +74,180 @@ class Summary:
 class Chain:
     """Not to be advanced from two threads at once; different chains may be."""
 
-    def __init__(self, sampler: Sampler, options: Options, index: int, centre: np.ndarray, spread: np.ndarray) -> None:
-        self._sampler, self._options, self._index = sampler, options, index
+    def __init__(
+        self, sampler: Sampler, options: Options, index: int, window: Window, centre: np.ndarray, spread: np.ndarray
+    ) -> None:
+        self.index = index
+        self._sampler, self._options = sampler, options
+        self._dimension = sampler.target.dimension
         dtype = DTYPES[sampler.target.precision]
-        depth = options.max_tree_depth
-        self._schedules = {
-            WARMUP: schedule.windowed_warmup(options.warmup, depth),
-            SAMPLE: schedule.sampling(options.draws * options.thin, depth),
-        }
-        self._phase = WARMUP if options.warmup else SAMPLE
         self._done = {WARMUP: 0, SAMPLE: 0}
-        self._divergences = {WARMUP: 0, SAMPLE: 0}
         self._sent = {WARMUP: 0, SAMPLE: 0}
-        self._tuning = np.array(Tuning(target_accept=options.target_accept), dtype)
-        self._spread = spread.astype(dtype)
         self._gradients = 0
         self._tree_depth = 0.0
         self._next_count = _FIRST_CHUNK
-        self._floats, self._words = pack(
-            initial_state(sampler.target.dimension, options.seed, index, centre, dtype), np
-        )
+        self._divergences = 0  # in this phase
+        self._window = window
+        state = initial_state(self._dimension, options.seed, index, centre, dtype)
+        self._floats, self._words = pack(state, window.tuning, spread.astype(dtype), Control(), np)
+        # Of a dense metric: the program's argument, the factor, and its inverse, the last two None while diagonal.
+        self._factors = np.stack([np.eye(self._dimension, dtype=dtype)] * 2) if options.mass_matrix == DENSE else None
+        self._factor = self._inverse = None
+        self.begin(window)
+
+    def begin(self, window: Window, adaptation: Adaptation | None = None) -> None:
+        """Goes on by the rules of `window`, and with what was learned for it."""
+        if adaptation is not None:
+            self._adapt(adaptation)
+        if window.phase != self._window.phase:
+            self._divergences = 0
+        self._window = window
+        self._in_window = 0
+        self._divergences_before = self._divergences
+        write(self._floats, self._words, tuning=window.tuning)
+        self._collector = Collector(dense=self._factors is not None)
+        self._steps: list[np.ndarray] = []
+
+    def _adapt(self, adaptation: Adaptation) -> None:
+        metric = adaptation.metric
+        if self._factors is not None:
+            gradient = self.state.point.gradient
+            gradient[:] = self._by_position(gradient)
+            factor = np.eye(self._dimension) if metric.factor is None else metric.factor
+            self._factors = np.stack([factor, factor.T]).astype(gradient.dtype)
+            self._inverse = None if metric.factor is None else np.linalg.inv(factor)
+            gradient[:] = factor.T @ gradient
+        self._factor = metric.factor
+        mode = SEARCH if adaptation.searches else RUN
+        write(self._floats, self._words, adapted=Adapted(mode, metric.inverse_mass, adaptation.step))
+
+    def _by_position(self, gradients: np.ndarray) -> np.ndarray:
+        """Gradients (..., d) in the chain's coordinates -> those by the position."""
+        return gradients if self._inverse is None else gradients @ self._inverse
+
+    def _moment_rows(self, rows: np.ndarray) -> np.ndarray:
+        """Positions and the gradients by them (n, 2 d), of rows of the program."""
+        positions_and_gradients = rows[:, : 2 * self._dimension]
+        if self._inverse is None:
+            return positions_and_gradients
+        positions, gradients = np.hsplit(positions_and_gradients, 2)
+        return np.hstack([positions, self._by_position(gradients)])
+
+    @property
+    def _metric(self) -> Metric:
+        return Metric(self.state.adapted.inverse_mass, self._factor)
+
+    @property
+    def state(self) -> State:
+        return unpack(self._floats, self._words)[0]
+
+    @property
+    def waits(self) -> bool:
+        """Whether its window of the warmup is over, so that it needs the next one."""
+        return self._window.phase == WARMUP and self._in_window == self._window.iterations
 
     @property
     def finished(self) -> bool:
-        return self._phase == SAMPLE and self._done[SAMPLE] == self._schedules[SAMPLE].iterations
+        return self._window.phase == SAMPLE and self._in_window == self._window.iterations
+
+    def learned(self) -> Learned:
+        """What the window that is over has to say."""
+        return self._learned
 
     def advance(self, seconds: float = 0.05) -> Chunk | None:
-        """Make about `seconds` worth of iterations in one call of the executable, never across the end of the warmup.
+        """Make about `seconds` worth of iterations in one call of the program, never across the end of a window.
 
         None: nothing is to be sent (warmup that is not kept). Errors: InitFailed.
         """
-        phase, done = self._phase, self._done[self._phase]
-        plan = self._schedules[phase]
-        count = min(self._next_count, self._sampler.capacity, plan.iterations - done)
-        entries = np.zeros(self._sampler.capacity, np.int32)
-        entries[:count] = plan.entries(done, count)
+        window, thin = self._window, self._options.thin
+        phase, done = window.phase, self._done[window.phase]
+        count = min(self._next_count, self._sampler.capacity, window.iterations - self._in_window)
+        first, stride = (-done - 1) % thin, thin
+        if phase == WARMUP:
+            first, stride = (0, 1) if self._options.keep_warmup else (count, 1)
+        control = Control(count, window.depth_cap, int(window.tunes), min(first, count), stride)
+        write(self._floats, self._words, control=control)
 
         started = time.perf_counter()
-        self._floats, self._words, draws, statistics = self._sampler.advance(
-            self._floats, self._words, self._tuning, self._spread, entries, count
-        )
-        state = self._state()  # waits for the device
+        self._floats, self._words, rows, outputs = self._sampler.advance(self._floats, self._words, self._factors)
         elapsed = time.perf_counter() - started
+        gradients, mode = self._words[3:5].tolist()
         # The chain counts modulo 2^32, which one call cannot exceed.
-        self._gradients += (int(state.gradients) - self._gradients) % 2**32
-        if int(state.adapted.mode) == SEEK_POINT:
+        self._gradients += (gradients - self._gradients) % 2**32
+        if mode == SEEK_POINT:
             raise self._no_start()
 
         self._next_count = max(1, min(int(count * seconds / elapsed), _GROWTH * count))
-        statistics = np.asarray(statistics)[:count]
-        self._divergences[phase] += int(statistics[:, STATISTICS.index("diverging")].sum())
-        self._tree_depth = float(statistics[:, STATISTICS.index("tree_depth")].mean())
+        statistics = rows[:count, 2 * self._dimension :]
+        depths, diverging = statistics[:, [_TREE_DEPTH, _DIVERGING]].sum(0).tolist()
+        self._divergences += int(diverging)
+        self._tree_depth = depths / count
         self._done[phase] += count
-        if phase == WARMUP and self._done[WARMUP] == plan.iterations:
-            self._phase = SAMPLE
-        if phase == WARMUP and not self._options.keep_warmup:
-            return None
-        return self._chunk(phase, done, draws, statistics)
+        self._in_window += count
+        if window.learns_metric:
+            self._collector.add(self._moment_rows(rows[:count]))
+        if window.learns_step:
+            self._steps.append(statistics[:, [_STEP_SIZE, _ACCEPTANCE]])
+        if self.waits:
+            self._learned = self._summed_up()
+        kept = statistics[first::stride]
+        return self._chunk(phase, kept, outputs) if len(kept) else None
+
+    def _summed_up(self) -> Learned:
+        steps = np.concatenate(self._steps) if self._steps else np.empty((0, 2))
+        adapted = self.state.adapted
+        return Learned(
+            Metric(adapted.inverse_mass, self._factor),
+            adapted.step,
+            self._in_window,
+            self._divergences - self._divergences_before,
+            self._collector.moments() if self._window.learns_metric else None,
+            steps[:, 0],
+            steps[:, 1],
+        )
 
     def progress(self) -> Progress:
-        state = self._state()
+        window = self._window
+        iteration = sum(self._done.values())
+        total = iteration + window.iterations - self._in_window + window.planned
+        if window.phase == WARMUP:
+            total += self._options.draws * self._options.thin
         return Progress(
-            chain=self._index,
-            phase=self._phase,
-            iteration=self._done[WARMUP] + self._done[SAMPLE],
-            total=self._schedules[WARMUP].iterations + self._schedules[SAMPLE].iterations,
-            divergences=self._divergences[self._phase],
-            step_size=float(state.adapted.step.size),
+            chain=self.index,
+            phase=window.phase,
+            iteration=iteration,
+            total=total,
+            divergences=self._divergences,
+            step_size=float(self.state.adapted.step.size),
             tree_depth=self._tree_depth,
             gradients=self._gradients,
         )
 
     def summary(self) -> Summary:
-        state = self._state()
+        state = self.state
         return Summary(
-            chain=self._index,
+            chain=self.index,
             draws=self._sent[SAMPLE],
-            divergences=self._divergences[SAMPLE],
+            warmup=self._done[WARMUP],
+            divergences=self._divergences if self._window.phase == SAMPLE else 0,
             step_size=float(state.adapted.step.size),
-            inverse_mass=np.array(state.adapted.inverse_mass),
+            inverse_mass=self._metric.diagonal,
             gradients=self._gradients,
         )
 
-    def _state(self):
-        return unpack(np.asarray(self._floats), np.asarray(self._words), self._sampler.target.dimension)
-
-    def _chunk(self, phase: str, done: int, draws: jax.Array, statistics: np.ndarray) -> Chunk | None:
+    def _chunk(self, phase: str, statistics: np.ndarray, outputs: Mapping[str, jax.Array]) -> Chunk:
         count = len(statistics)
-        thin = self._options.thin
-        if phase == SAMPLE and thin > 1:
-            kept = np.arange((-done - 1) % thin, count, thin)
-            count = len(kept)
-            if count == 0:
-                return None
-            rows = np.zeros(draws.shape, draws.dtype)
-            rows[:count] = np.asarray(draws)[kept]
-            draws, statistics = rows, statistics[kept]
-        variables = self._sampler.outputs(draws, count)
-        if self._options.variables is not None:
-            variables = {name: variables[name] for name in self._options.variables}
+        names = outputs if self._options.variables is None else self._options.variables
+        variables = {name: np.asarray(outputs[name])[:count] for name in names}
         stats = {
-            name: np.ascontiguousarray(statistics[:, i].astype(_STATISTIC_TYPES.get(name, np.float64)))
-            for i, name in enumerate(STATISTICS)
+            name: statistics[:, i].astype(_STATISTIC_TYPES.get(name, np.float64)) for i, name in enumerate(STATISTICS)
         }
         start = self._sent[phase]
         self._sent[phase] += count
-        return Chunk(self._index, phase, start, count, variables, stats)
+        return Chunk(self.index, phase, start, count, variables, stats)
 
     def _no_start(self) -> InitFailed:
-        terms = self._sampler.target.terms(np.asarray(self._floats)[: self._sampler.target.dimension])
+        terms = self._sampler.target.terms(self.state.point.position)
         culprits = {name: value for name, value in terms.items() if not np.isfinite(value)}
         if culprits:
             node = next(iter(culprits))
@@ -188,7 +259,7 @@ class Chain:
                 "every term is finite at the centre of the starts, but its gradient is not, or no start around it is",
             )
         return InitFailed(
-            f"chain {self._index} found no starting point in {MAX_STARTS} tries: {where}",
+            f"chain {self.index} found no starting point in {MAX_STARTS} tries: {where}",
             node=node,
             expected="a finite log density with a finite gradient",
             hint="check the data against the supports of the distributions, or give starting values with `init`",

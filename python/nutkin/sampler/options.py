@@ -9,11 +9,14 @@ import msgspec
 import numpy as np
 
 from nutkin.errors import InvalidOption
+from nutkin.model.rewrites import check_names
 
 MAX_CHAINS = 1024
 MAX_ITERATIONS = 2 * 10**9  # of one chain; random numbers repeat after 2^32 transitions
 _MAX_COUNT = 10**9
 MAX_TREE_DEPTH = 15
+POOLED, WINDOWED = "pooled", "windowed"
+DIAGONAL, DENSE = "diagonal", "dense"
 
 
 class Init(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -25,7 +28,11 @@ class Init(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
 
 class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """`draws` and `warmup` are counted a chain; `thin` keeps every n-th draw and does not shorten `draws`."""
+    """`draws` and `warmup` are counted a chain; `thin` keeps every n-th draw and does not shorten `draws`.
+
+    `adaptation`: "pooled" (`nutkin.sampler.pooled`), for which `warmup` is the most iterations, or "windowed"
+    (`nutkin.sampler.windowed`), for which it is their number. `rewrites`: the names of those of
+    `nutkin.model.REWRITES` that may be applied, None for all."""
 
     chains: int = 4
     draws: int = 1000
@@ -34,11 +41,13 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     target_accept: float = 0.8
     max_tree_depth: int = 10
     init: Init = msgspec.field(default_factory=Init)
-    mass_matrix: str = "diagonal"
+    adaptation: str = POOLED
+    mass_matrix: str = DIAGONAL
     thin: int = 1
     keep_warmup: bool = False
     variables: Sequence[str] | None = None
     precision: str = "f64"
+    rewrites: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         _within("chains", self.chains, 1, MAX_CHAINS)
@@ -50,8 +59,10 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         if self.warmup + self.draws * self.thin > MAX_ITERATIONS:
             found = f"{self.warmup} + {self.draws} x {self.thin}"
             raise _wrong("draws", f"at most {MAX_ITERATIONS} iterations in all, warmup + draws x thin", found)
-        _one_of("mass_matrix", self.mass_matrix, ("diagonal",))
+        _one_of("adaptation", self.adaptation, (POOLED, WINDOWED))
+        _one_of("mass_matrix", self.mass_matrix, (DIAGONAL, DENSE))
         _one_of("precision", self.precision, ("f64", "f32"))
+        check_names(self.rewrites)
         if not 0.0 < self.target_accept < 1.0:
             raise _wrong("target_accept", "a number between 0 and 1, both excluded", self.target_accept)
         if not (0.0 <= self.init.radius < np.inf):

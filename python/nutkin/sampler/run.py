@@ -1,15 +1,21 @@
-"""A run: the chains of one request, ready to be advanced in any order."""
+"""A run: the chains of one request, ready to be advanced in any order, and the windows at whose ends they meet."""
 
 from __future__ import annotations
 
 import os
+import threading
+import time
+from dataclasses import dataclass
 
 import numpy as np
 
 from nutkin.errors import InvalidOption
 from nutkin.sampler.chain import Chain
 from nutkin.sampler.compiled import Sampler
-from nutkin.sampler.options import Options
+from nutkin.sampler.options import POOLED, Options
+from nutkin.sampler.pooled import Pooled
+from nutkin.sampler.warmup import SAMPLE, Scheme
+from nutkin.sampler.windowed import Windowed
 
 
 def cores() -> int:
@@ -17,8 +23,18 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+@dataclass
+class _Group:
+    """Chains that warm up together; `arrived` counts those that wait for the others."""
+
+    scheme: Scheme
+    chains: tuple[Chain, ...]
+    arrived: int = 0
+
+
 class Run:
-    """`chains` are independent of each other: their order, their threads and their chunks change no draw."""
+    """`chains` are to be advanced until each is finished. One that waits is handed to `meet`, and goes on when that
+    returns it. The order of the chains' steps, their threads and their chunks change no draw."""
 
     def __init__(self, sampler: Sampler, options: Options) -> None:
         """Errors: InvalidOption for an unknown variable, or a starting value that does not fit."""
@@ -34,6 +50,44 @@ class Run:
             )
         centre, given = target.unconstrain(options.init.values)
         spread = np.where(given, 0.0, options.init.radius)
+        indices = range(options.chains)
+        pooled = options.adaptation == POOLED
+        self._groups = []
+        for members in [indices] if pooled else [[index] for index in indices]:
+            scheme = Pooled(options) if pooled else Windowed(options)
+            first = scheme.first()
+            chains = tuple(Chain(sampler, options, index, first, centre, spread) for index in members)
+            self._groups.append(_Group(scheme, chains))
         self.sampler = sampler
         self.options = options
-        self.chains = tuple(Chain(sampler, options, index, centre, spread) for index in range(options.chains))
+        self.chains = tuple(chain for group in self._groups for chain in group.chains)
+        self._lock = threading.Lock()  # guards the counts below and those of the groups
+        self._started = time.monotonic()
+        self._warming = len(self._groups) if options.warmup else 0
+        self._warm = self._started
+
+    def meet(self, chain: Chain) -> tuple[Chain, ...]:
+        """`chain` waits. -> the chains that may be advanced again: none, until the last of its group is here.
+
+        Any thread may call it; what the chains learned is worked out once, by the last to come, in their order."""
+        group = self._groups[chain.index if len(self._groups) > 1 else 0]
+        with self._lock:
+            group.arrived += 1
+            if group.arrived < len(group.chains):
+                return ()
+            group.arrived = 0
+        adaptations, window = group.scheme.next([member.learned() for member in group.chains])
+        for member, adaptation in zip(group.chains, adaptations, strict=True):
+            member.begin(window, adaptation)
+        if window.phase == SAMPLE:
+            with self._lock:
+                self._warming -= 1
+                self._warm = time.monotonic()
+        return group.chains
+
+    def seconds(self) -> dict[str, float]:
+        """Wall time since the run was made: `warmup` until the last chain had ended it, `sample` since then."""
+        with self._lock:
+            now = time.monotonic()
+            warm = now if self._warming else self._warm
+            return {"warmup": warm - self._started, "sample": now - warm}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import queue
+import threading
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -20,11 +22,13 @@ from nutkin.sampler.run import Run, cores
 
 @dataclass(frozen=True)
 class Draws:
-    """`variables` and `stats`: arrays (chains, draws, ...) by name; `chains`: how each chain ended."""
+    """`variables` and `stats`: arrays (chains, draws, ...) by name; `chains`: how each chain ended; `seconds`: wall
+    time of `warmup` and `sample`."""
 
     variables: Mapping[str, np.ndarray]
     stats: Mapping[str, np.ndarray]
     chains: tuple[Summary, ...]
+    seconds: Mapping[str, float]
 
 
 def sample(
@@ -45,24 +49,50 @@ def sample(
         hint = "use `nutkin.sampler.Run`"
         raise InvalidOption("`nutkin.sample` returns no warmup", path="$.options.keep_warmup", hint=hint)
     arrays = {name: np.asarray(value) for name, value in (data or {}).items()}
-    target = bind(read(model), arrays, tensors or {}, precision=settings.precision)
-    run = Run(compile_sampler(target, max_tree_depth=settings.max_tree_depth), settings)
+    target = bind(read(model), arrays, tensors or {}, precision=settings.precision, rewrites=settings.rewrites)
+    sampler = compile_sampler(target, max_tree_depth=settings.max_tree_depth, mass_matrix=settings.mass_matrix)
+    run = Run(sampler, settings)
 
-    def finish(chain: Chain) -> list[Chunk]:
-        chunks = []
-        while not chain.finished:
-            if (chunk := chain.advance()) is not None:
-                chunks.append(chunk)
-        return chunks
-
-    with ThreadPoolExecutor(cores()) as threads:
-        chains = list(threads.map(finish, run.chains))
+    chunks, seconds = _finish(run)
 
     def stacked(group: str) -> dict[str, np.ndarray]:
-        names = getattr(chains[0][0], group)
+        names = getattr(chunks[0][0], group)
         return {
-            name: np.stack([np.concatenate([getattr(c, group)[name] for c in chain]) for chain in chains])
+            name: np.stack([np.concatenate([getattr(c, group)[name] for c in chain]) for chain in chunks])
             for name in names
         }
 
-    return Draws(stacked("variables"), stacked("stats"), tuple(chain.summary() for chain in run.chains))
+    return Draws(stacked("variables"), stacked("stats"), tuple(chain.summary() for chain in run.chains), seconds)
+
+
+def _finish(run: Run) -> tuple[list[list[Chunk]], dict[str, float]]:
+    """-> the chunks of each chain, and `Run.seconds` at the end. Raises what a chain raises."""
+    chunks: list[list[Chunk]] = [[] for _ in run.chains]
+    ended: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()  # an entry for each chain that is finished
+    failed = threading.Event()
+
+    def advance(chain: Chain) -> None:
+        """Until it has to wait for others; the last to wait wakes them, and goes on itself."""
+        try:
+            while not (chain.finished or failed.is_set()):
+                if not chain.waits:
+                    if (chunk := chain.advance()) is not None:
+                        chunks[chain.index].append(chunk)
+                elif met := run.meet(chain):
+                    for other in met:
+                        if other is not chain:
+                            threads.submit(advance, other)
+                else:
+                    return
+            ended.put(None)
+        except BaseException as error:
+            failed.set()
+            ended.put(error)
+
+    with ThreadPoolExecutor(cores()) as threads:
+        for chain in run.chains:
+            threads.submit(advance, chain)
+        for _ in run.chains:
+            if (error := ended.get()) is not None:
+                raise error
+    return chunks, run.seconds()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from arviz_stats.base import array_stats
@@ -48,9 +49,9 @@ KNOWN = {
 }
 
 
-def worst_error(known: Known, *, draws: int = 4000, seed: int = 1) -> float:
+def worst_error(known: Known, *, draws: int = 4000, seed: int = 1, **options: Any) -> float:
     """The largest error of a mean, or of a mean squared deviation from the true mean, in standard errors."""
-    fit = nutkin.sample(known.tree.tree(), tensors=known.tree.tensors, draws=draws, seed=seed)
+    fit = nutkin.sample(known.tree.tree(), tensors=known.tree.tensors, draws=draws, seed=seed, **options)
     x = fit.variables["x"].reshape(*fit.variables["x"].shape[:2], -1)
     errors = []
     for i, (mean, variance) in enumerate(zip(known.mean, known.variance, strict=True)):

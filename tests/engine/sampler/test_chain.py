@@ -7,6 +7,7 @@ from nutkin.compile import bind
 from nutkin.errors import InitFailed, InvalidOption
 from nutkin.model import read
 from nutkin.sampler import STATISTICS, Init, Options, Run, compile_sampler
+from nutkin.sampler.kernel import unpack
 
 
 def target(tree, **data):
@@ -18,16 +19,26 @@ def sampler():
     return compile_sampler(target(eight_schools(), **DATA))
 
 
+def finish(run, *, cut=None):
+    """All chunks of each chain; `cut` fixes how many iterations a call makes."""
+    chunks = [[] for _ in run.chains]
+    ready = list(run.chains)
+    while ready:
+        chain = ready.pop(0)
+        while not (chain.waits or chain.finished):
+            if cut is not None:
+                chain._next_count = cut
+            if (chunk := chain.advance()) is not None:
+                chunks[chain.index].append(chunk)
+        if chain.waits:
+            ready += run.meet(chain)
+    return chunks
+
+
 def collect(sampler, *, cut=None, **options):
-    """All chunks of chain 1 of a run; `cut` fixes how many iterations a call makes."""
-    chain = Run(sampler, Options(**{"chains": 2, "draws": 60, "warmup": 80, "seed": 3, **options})).chains[1]
-    chunks = []
-    while not chain.finished:
-        if cut is not None:
-            chain._next_count = cut
-        if (chunk := chain.advance()) is not None:
-            chunks.append(chunk)
-    return chain, chunks
+    """Chain 1 of a run of two, and all its chunks."""
+    run = Run(sampler, Options(**{"chains": 2, "draws": 60, "warmup": 80, "seed": 3, **options}))
+    return run.chains[1], finish(run, cut=cut)[1]
 
 
 def joined(chunks, phase="sample"):
@@ -37,25 +48,29 @@ def joined(chunks, phase="sample"):
     }
 
 
+@pytest.mark.parametrize("adaptation", ["pooled", "windowed"])
 @pytest.mark.parametrize("cut", [1, 7, 1000])
-def test_draws_do_not_depend_on_how_the_run_is_cut(sampler, cut):
-    expected = joined(collect(sampler)[1])
-    for name, values in joined(collect(sampler, cut=cut)[1]).items():
-        np.testing.assert_array_equal(values, expected[name])
+def test_draws_do_not_depend_on_how_the_run_is_cut(sampler, cut, adaptation):
+    """A window of 160 iterations is longer than the blocks in which its rows are summed."""
+    options = {"warmup": 300, "adaptation": adaptation, "keep_warmup": True}
+    _, expected = collect(sampler, **options)
+    _, found = collect(sampler, cut=cut, **options)
+    for phase in ("warmup", "sample"):
+        wanted = joined(expected, phase)
+        for name, values in joined(found, phase).items():
+            np.testing.assert_array_equal(values, wanted[name])
 
 
 def test_draws_depend_on_seed_and_chain(sampler):
     mu = joined(collect(sampler)[1])["mu"]
     assert not np.array_equal(mu, joined(collect(sampler, seed=4)[1])["mu"])
-    other = Run(sampler, Options(chains=2, draws=60, warmup=80, seed=3)).chains[0]
-    while (chunk := other.advance()) is None:
-        pass
-    assert not np.array_equal(chunk.variables["mu"], mu[: chunk.count])
+    run = Run(sampler, Options(chains=2, draws=60, warmup=80, seed=3))
+    assert not np.array_equal(mu, joined(finish(run)[0])["mu"])
 
 
 def test_large_seeds_are_no_chains_of_small_ones(sampler):
     first = [Run(sampler, Options(chains=2, seed=seed)).chains for seed in (0, 2**32, 2**64 - 1)]
-    keys = {tuple(chain._state().key.tolist()) for chains in first for chain in chains}
+    keys = {tuple(chain.state.key.tolist()) for chains in first for chain in chains}
     assert len(keys) == 6
 
 
@@ -79,7 +94,9 @@ def test_statistics_are_consistent(sampler):
     assert (stats["n_steps"] < 2 ** stats["tree_depth"]).all()
     assert ((stats["acceptance_rate"] > 0) & (stats["acceptance_rate"] <= 1)).all()
     assert (stats["energy"] > -stats["lp"]).all()  # a kinetic energy is positive
-    assert len(set(stats["step_size"])) == 1
+    assert len(set(stats["step_size"])) == 300
+    sizes = stats["step_size"] / chain.summary().step_size
+    assert 0.9 < sizes.min() < 0.91 < 1.09 < sizes.max() < 1.1
     assert stats["diverging"].sum() == chain.summary().divergences
     assert [stats[name].dtype.str[1:] for name in ("diverging", "tree_depth", "lp")] == ["u1", "i4", "f8"]
 
@@ -121,18 +138,18 @@ def test_a_deeper_cap_compiles_a_deeper_program(sampler):
 
 def test_no_warmup(sampler):
     chain, chunks = collect(sampler, warmup=0)
+    assert chain.summary().warmup == 0
     assert sum(c.count for c in chunks) == 60
     assert np.isfinite(chain.summary().step_size)
 
 
 def test_progress_counts_iterations_and_gradients(sampler):
-    chain = Run(sampler, Options(chains=1, draws=50, warmup=50)).chains[0]
-    before = chain.progress()
+    run = Run(sampler, Options(chains=1, draws=50, warmup=50))
+    before = run.chains[0].progress()
     assert (before.phase, before.iteration, before.total) == ("warmup", 0, 100)
-    while not chain.finished:
-        chain.advance()
-    after = chain.progress()
-    assert (after.phase, after.iteration) == ("sample", 100)
+    finish(run)
+    after = run.chains[0].progress()
+    assert (after.phase, after.iteration, after.total) == ("sample", 100, 100)
     assert after.gradients > 100
 
 
@@ -140,8 +157,8 @@ def test_starts_at_given_values(sampler):
     values = {"mu": 4.0, "tau": 2.0, "theta": np.arange(8.0)}
     chain = Run(sampler, Options(chains=1, warmup=0, draws=1, init=Init(values=values))).chains[0]
     position, _ = sampler.target.unconstrain(values)
-    np.testing.assert_allclose(chain._state().point.position, position)
-    assert (chain._spread == 0).all()
+    np.testing.assert_allclose(chain.state.point.position, position)
+    assert (unpack(chain._floats, chain._words)[2] == 0).all()
     assert chain.advance().count == 1
 
 
@@ -166,10 +183,8 @@ def test_a_start_is_found_behind_a_barrier():
     x = tree.rv("x", "normal", {"mu": 0, "sigma": 1})
     tree.factor("wall", tree.call("log", tree.call("subtract", x, 1)))
     run = Run(compile_sampler(target(tree)), Options(chains=4, draws=50, warmup=100))
-    for chain in run.chains:
-        while not chain.finished:
-            chunk = chain.advance()
-        assert (chunk.variables["x"] > 1).all()
+    for chunks in finish(run):
+        assert all((chunk.variables["x"] > 1).all() for chunk in chunks)
 
 
 def test_float32_runs_in_float32():

@@ -20,9 +20,11 @@ from nutkin.sampler import Init, Options
         {"max_tree_depth": 16},
         {"init": Init(radius=-1.0)},
         {"init": Init(radius=float("nan"))},
+        {"adaptation": "stan"},
         {"mass_matrix": "round"},
         {"thin": 0},
         {"precision": "f16"},
+        {"rewrites": ["parameter_free", "other"]},
     ],
 )
 def test_a_wrong_option_is_named_with_what_is_allowed(wrong):
