@@ -1,13 +1,15 @@
 """`python -m nutkin_port`: the program that an Erlang port runs. Frames come in on fd 3 and go out on fd 4.
 
 The wire is secured and the input is watched before anything large is imported: whatever numpy, jax and XLA do or print
-while they start, they cannot spoil the stream, and the program ends as soon as its client does.
+while they start, they cannot spoil the stream, and the program ends as soon as its client does. `hello` is said
+before that too: what the client sends meanwhile waits in the inbox.
 """
 
 from __future__ import annotations
 
 import argparse
 import faulthandler
+import gc
 import os
 import signal
 import sys
@@ -18,6 +20,7 @@ import msgpack
 
 from nutkin_port import descriptors
 from nutkin_port.frames import FrameReader, FrameTooLong, FrameWriter, Inbox, drain
+from nutkin_port.hello import hello
 from nutkin_port.limits import Limits
 from nutkin_port.logs import Logs
 
@@ -56,22 +59,22 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _serve(inbox: Inbox, writer: FrameWriter, logs: Logs, limits: Limits) -> int:
-    """Says `hello` and handles messages until the end: the exit status."""
+    """Says `hello`, loads the engine, and handles messages until the end: the exit status."""
 
     def send(kind: str, id: int, body: dict[str, Any]) -> None:
         writer.write(msgpack.packb([kind, id, body]))
 
+    send("hello", 0, hello(limits))
+    logs.open(send)
     try:
         from nutkin.errors import LimitExceeded, ProtocolError
-        from nutkin_port.requests import Requests, hello
+        from nutkin_port.requests import Requests
 
-        send("hello", 0, hello(limits))
+        gc.freeze()  # what was imported stays: collections need not look through it
     except Exception as error:  # a broken installation: said in a message, since the client sees nothing else
-        logs.open(send)
         logs.emit_traceback(error)
         send("error", 0, {"code": "internal", "message": f"the engine cannot start: {type(error).__name__}: {error}"})
         return EXIT_SOFTWARE
-    logs.open(send)
     requests = Requests(writer, logs, limits)
     try:
         while True:

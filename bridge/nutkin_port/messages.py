@@ -5,7 +5,7 @@ Models stay plain data, which `nutkin.model.read` checks; options of `sample` ar
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -34,9 +34,16 @@ class LogDensityOptions(Body):
 class CompileOptions(Body):
     precision: str = "f64"
     max_tree_depth: int = 10
+    mass_matrix: str = "diagonal"
+    rewrites: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        Options(precision=self.precision, max_tree_depth=self.max_tree_depth)
+        Options(
+            precision=self.precision,
+            max_tree_depth=self.max_tree_depth,
+            mass_matrix=self.mass_matrix,
+            rewrites=self.rewrites,
+        )
 
 
 class SampleOptions(Options, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -6,7 +6,6 @@ there are cores; one thread compiles. Whoever closes a request first sends its l
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import os
 import threading
@@ -32,7 +31,6 @@ from nutkin_port.messages import Ack, Cancel, Compile, LogDensity, Ping, Put, Sa
 from nutkin_port.runs import Run
 from nutkin_port.store import Store, Upload
 
-PROTOCOL = 1
 STARTED = time.monotonic()
 
 
@@ -193,11 +191,13 @@ class Requests:
         job = request.job
         data = {name: request.arrays[address] for name, address in job.data.items()}
         constants = {address: request.arrays[address] for address in request.model.blobs()}
-        target = nutkin.compile.bind(request.model, data, constants, precision=job.options.precision)
+        # For one evaluation, no rewrite repays what it prepares.
+        rewrites = () if isinstance(job, LogDensity) else job.options.rewrites
+        target = nutkin.compile.bind(request.model, data, constants, precision=job.options.precision, rewrites=rewrites)
         if isinstance(job, LogDensity):
             at_hand, step = target.has_gradient_program(), self._evaluate
         else:
-            at_hand = nutkin.sampler.has_programs(target, max_tree_depth=job.options.max_tree_depth)
+            at_hand = nutkin.sampler.has_programs(target, **_program(job.options))
             step = self._compile
         self._work(self._pool if at_hand else self._compiler, request, functools.partial(step, target=target))
 
@@ -207,7 +207,7 @@ class Requests:
     def _compile(self, request: Request, target: nutkin.compile.Target) -> None:
         job = request.job
         started = time.monotonic()
-        sampler = nutkin.sampler.compile_sampler(target, max_tree_depth=job.options.max_tree_depth)
+        sampler = nutkin.sampler.compile_sampler(target, **_program(job.options))
         body = _compiled(sampler, time.monotonic() - started)
         if isinstance(job, Compile):
             self._close(request, "compiled", body)
@@ -246,7 +246,7 @@ class Requests:
             if request.run is not None:
                 request.run.cancel()
             elif isinstance(request.job, Sample):
-                seconds = {"compile": 0.0, "sample": 0.0}
+                seconds = {"compile": 0.0, "warmup": 0.0, "sample": 0.0}
                 self._close(request, "done", {"status": "cancelled", "chains": [], "seconds": seconds})
             else:
                 self._abort(request, Cancelled("the request was cancelled"))
@@ -297,18 +297,13 @@ class Requests:
             "blobs": self._store.usage(),
             "compilations": nutkin.compile.compilations(),
             "seconds": time.monotonic() - STARTED,
+            "devices": nutkin.devices(),
         }
 
 
-def hello(limits: Limits) -> dict[str, Any]:
-    """The body of the first message."""
-    return {
-        "protocol": PROTOCOL,
-        "versions": nutkin.versions(),
-        "devices": nutkin.devices(),
-        "limits": dataclasses.asdict(limits),
-        "pid": os.getpid(),
-    }
+def _program(options: messages.CompileOptions | messages.SampleOptions) -> dict[str, Any]:
+    """Of the options, those that the program depends on."""
+    return {"max_tree_depth": options.max_tree_depth, "mass_matrix": options.mass_matrix}
 
 
 def _compiled(sampler: nutkin.sampler.Sampler, seconds: float) -> dict[str, Any]:
@@ -318,6 +313,7 @@ def _compiled(sampler: nutkin.sampler.Sampler, seconds: float) -> dict[str, Any]
         "deterministic": [{"name": o.name, "shape": o.shape, "type": o.type} for o in target.deterministic],
         "observed": list(target.observed),
         "dimension": target.dimension,
+        "rewrites": [{"name": r.name, "node": r.node} for r in target.rewrites],
         "cached": sampler.cached,
         "seconds": seconds,
     }

@@ -1,7 +1,8 @@
 """A run: its chains advance chunk by chunk on a pool of threads, and their draws go out as far as credit allows.
 
 Each step of a chain is a task of its own, queued behind those of all others, so more chains than threads take turns. A
-chain whose chunk may not be sent yet is parked: it holds that one chunk, and no thread.
+chain whose chunk may not be sent yet is parked: it holds that one chunk, and no thread. One that waits for others at
+the end of a window of the warmup holds none either.
 """
 
 from __future__ import annotations
@@ -60,12 +61,13 @@ class Run:
         self._states = [ChainState(chain) for chain in chains.chains]
         self._running = len(self._states)
         self._parked: collections.deque[ChainState] = collections.deque()
+        self._waiting: dict[int, ChainState] = {}  # by the index of the chain
         self._credit = credit
         self._cancelled = False
         self._error: Exception | None = None
         self._last_progress = 0.0
         self._compile_seconds = compile_seconds
-        self._started = time.monotonic()
+        self._chains = chains
 
     def start(self) -> None:
         for state in self._states:
@@ -83,8 +85,9 @@ class Run:
         """Ends every chain after the chunk that it is computing."""
         with self._lock:
             self._cancelled = True
-            woken = list(self._parked)
+            woken = [*self._parked, *self._waiting.values()]
             self._parked.clear()
+            self._waiting.clear()
         for state in woken:
             self._submit(self._flush, state)
 
@@ -113,7 +116,7 @@ class Run:
         self._flush(state)
 
     def _flush(self, state: ChainState) -> None:
-        """Sends what credit allows; then the chain is parked, ended, or queued for its next step."""
+        """Sends what credit allows; then the chain is parked, ended, left to wait, or queued for its next step."""
         while state.unsent:
             with self._lock:
                 stopping = self._error is not None or (self._cancelled and self._credit == 0)
@@ -128,8 +131,31 @@ class Run:
             state.sent += piece["count"] if piece["phase"] == "sample" else 0
         if self._cancelled or state.chain.finished:
             self._end(state)
+        elif state.chain.waits:
+            self._meet(state)
         else:
             self._submit(self._advance, state)
+
+    def _meet(self, state: ChainState) -> None:
+        """The last chain of its group to wait lets all of them go on.
+
+        Whoever takes a chain off those that wait queues its next step: this, or `cancel`."""
+        with self._lock:
+            cancelled = self._cancelled
+            if not cancelled:
+                self._waiting[state.chain.index] = state
+        if cancelled:
+            self._end(state)
+            return
+        try:
+            met = self._chains.meet(state.chain)
+        except Exception as error:  # the answer of the run, whatever it is
+            self.fail(error)  # ends this chain too: it waits
+            return
+        with self._lock:
+            woken = [self._waiting.pop(chain.index) for chain in met if chain.index in self._waiting]
+        for other in woken:
+            self._submit(self._advance, other)
 
     def _report(self, state: ChainState) -> None:
         """At most one `progress` in PROGRESS_SECONDS, of the chain that waited longest; one of each that finished."""
@@ -165,7 +191,7 @@ class Run:
         return {
             "status": "complete" if complete else "cancelled",
             "chains": [dataclasses.asdict(state.chain.summary()) | {"draws": state.sent} for state in self._states],
-            "seconds": {"compile": self._compile_seconds, "sample": time.monotonic() - self._started},
+            "seconds": {"compile": self._compile_seconds, **self._chains.seconds()},
         }
 
 

@@ -72,7 +72,7 @@ case result do
     IO.inspect(fit)
 
     IO.puts(
-      "#{Nutkin.Fit.divergences(fit)} divergences; #{Float.round(fit.seconds.sample / 1, 2)} s of sampling"
+      "#{Nutkin.Fit.divergences(fit)} divergences; #{Float.round((fit.seconds.warmup + fit.seconds.sample) / 1, 2)} s of warmup and sampling"
     )
 
   {:error, error} ->

@@ -4,6 +4,7 @@ defmodule Nutkin do
     :chains,
     :draws,
     :warmup,
+    :adaptation,
     :seed,
     :target_accept,
     :max_tree_depth,
@@ -13,6 +14,7 @@ defmodule Nutkin do
     :keep_warmup,
     :variables,
     :precision,
+    :rewrites,
     :credit,
     :worker
   ]
@@ -148,13 +150,16 @@ defmodule Nutkin do
 
   @doc """
   Compiles a model for the shapes of the data, so that the first run need not, and says what it is:
-  its parameters with their shapes, the dimension, the seconds; see `t:Nutkin.Protocol.compiled/0`.
+  its parameters with their shapes, the dimension, what was rewritten, the seconds; see
+  `t:Nutkin.Protocol.compiled/0`.
 
-  Takes the options `:data`, `:precision`, `:max_tree_depth`, `:timeout` and `:worker` of `Nutkin.Options`.
+  Takes the options `:data`, `:precision`, `:max_tree_depth`, `:mass_matrix`, `:rewrites`, `:timeout` and `:worker` of `Nutkin.Options`.
   """
   @spec compile(Model.t(), keyword()) :: {:ok, Nutkin.Protocol.compiled()} | {:error, Error.t()}
   def compile(model, opts \\ []) do
-    with {:ok, options} <- Options.validate(opts, [:data, :precision, :max_tree_depth, :timeout, :worker]),
+    allowed = [:data, :precision, :max_tree_depth, :mass_matrix, :rewrites, :timeout, :worker]
+
+    with {:ok, options} <- Options.validate(opts, allowed),
          {:ok, request} <- request(:compile, model, options),
          {:compiled, compiled} <- Client.call(options.worker, request, options.timeout) do
       {:ok, compiled}
@@ -195,7 +200,7 @@ defmodule Nutkin do
 
   @doc """
   Asks the program of a worker how it is: `:requests` open, `:blobs` kept (`:count` and `:bytes`), `:resident` bytes
-  of memory, `:compilations` and `:seconds` since its start.
+  of memory, `:compilations` and `:seconds` since its start, and the `:devices` of XLA.
   """
   @spec ping(Worker.t(), timeout()) :: {:ok, map()} | {:error, Error.t()}
   def ping(worker \\ __MODULE__, timeout \\ 60_000) do
@@ -207,7 +212,7 @@ defmodule Nutkin do
 
   @doc """
   The state of a worker: its `:phase` (`:starting`, `:ready` or `:down`), the `:os_pid` of its program, the `:error`
-  that keeps it down, and, once it is ready, the `:versions`, `:devices` and `:limits` that the program reports.
+  that keeps it down, and, once it is ready, the `:versions` and `:limits` that the program reports.
   A `Nutkin.Error.Timeout` if the worker process is too busy to answer.
   """
   @spec info(Worker.t()) :: {:ok, map()} | {:error, Error.t()}

@@ -45,20 +45,26 @@ def _client() -> dict[str, Recorded]:
         "chains": 2,
         "draws": 500,
         "warmup": 300,
+        "adaptation": "windowed",
         "seed": 2**64 - 1,
         "target_accept": 0.9,
         "max_tree_depth": 8,
         "init": {"radius": 1.0, "values": {"mu": np.array(4.0), "theta": np.zeros(8)}},
-        "mass_matrix": "diagonal",
+        "mass_matrix": "dense",
         "thin": 2,
         "keep_warmup": True,
         "variables": ["mu", "theta"],
         "credit": 4,
         "precision": "f32",
+        "rewrites": ["parameter_free"],
     }
     upload = {"blob": address(SCHOOLS_Y), "encoding": "tensor", "size": len(SCHOOLS_Y), "offset": 0}
     return {
-        "client_compile": ("compile", 1, {**body, "options": {"precision": "f64", "max_tree_depth": 10}}),
+        "client_compile": (
+            "compile",
+            1,
+            {**body, "options": {"precision": "f64", "max_tree_depth": 10, "mass_matrix": "dense", "rewrites": []}},
+        ),
         "client_compile_defaults": ("compile", 2, body),
         "client_sample": ("sample", 3, {**body, "options": all_options}),
         "client_sample_nil": ("sample", 4, {**body, "options": {"variables": None}}),
@@ -77,7 +83,7 @@ def _client() -> dict[str, Recorded]:
 
 
 def _port() -> dict[str, Recorded]:
-    versions = dict.fromkeys(("nutkin", "python", "jax", "jaxlib", "numpyro", "numpy"), "1.2.3")
+    versions = dict.fromkeys(("nutkin", "python", "jax", "jaxlib", "numpy"), "1.2.3")
     limits = {
         name: getattr(Limits, name) for name in ("frame", "chunk", "store", "tensor", "rank", "nodes", "requests")
     }
@@ -86,7 +92,8 @@ def _port() -> dict[str, Recorded]:
     stats |= {name: np.array([3, 10], np.int32) for name in ("tree_depth", "n_steps")}
     mu = {"name": "mu", "shape": [], "type": "f64", "size": 1}
     theta = {"name": "theta", "shape": [8], "type": "f64", "size": 8}
-    chain = {"chain": 0, "draws": 2, "divergences": 1, "step_size": 0.5, "inverse_mass": np.ones(2), "gradients": 2046}
+    chain = {"chain": 0, "draws": 2, "warmup": 190, "divergences": 1, "step_size": 0.5}
+    chain |= {"inverse_mass": np.ones(2), "gradients": 2046}
     error = {
         "code": "invalid_model",
         "message": "obs: the shapes do not fit",
@@ -104,7 +111,6 @@ def _port() -> dict[str, Recorded]:
             {
                 "protocol": 1,
                 "versions": versions,
-                "devices": [{"platform": "cpu", "kind": "cpu"}],
                 "limits": limits,
                 "pid": 4321,
             },
@@ -118,6 +124,7 @@ def _port() -> dict[str, Recorded]:
                 "deterministic": [{"name": "diff", "shape": [2, 1], "type": "f64"}],
                 "observed": ["obs"],
                 "dimension": 9,
+                "rewrites": [{"name": "parameter_free", "node": "obs"}],
                 "cached": False,
                 "seconds": 1.25,
             },
@@ -151,12 +158,12 @@ def _port() -> dict[str, Recorded]:
         "port_done": (
             "done",
             3,
-            {"status": "complete", "chains": [chain], "seconds": {"compile": 1.25, "sample": 0.5}},
+            {"status": "complete", "chains": [chain], "seconds": {"compile": 1.25, "warmup": 0.25, "sample": 0.5}},
         ),
         "port_done_cancelled": (
             "done",
             3,
-            {"status": "cancelled", "chains": [], "seconds": {"compile": 0.0, "sample": 0.0}},
+            {"status": "cancelled", "chains": [], "seconds": {"compile": 0.0, "warmup": 0.0, "sample": 0.0}},
         ),
         "port_value": (
             "value",
@@ -172,6 +179,7 @@ def _port() -> dict[str, Recorded]:
                 "blobs": {"count": 2, "bytes": 128},
                 "compilations": 3,
                 "seconds": 12.5,
+                "devices": [{"platform": "cpu", "kind": "cpu"}],
             },
         ),
         "port_log": ("log", 0, {"level": "warning", "source": "stderr", "text": "µ: a line of another program"}),

@@ -41,6 +41,7 @@ def test_blobs_are_asked_for_once(port: PortClient) -> None:
     assert [parameter["name"] for parameter in compiled.body["parameters"]] == ["mu", "tau", "theta"]
     assert compiled.body["parameters"][2] == {"name": "theta", "shape": [8], "type": "f64", "size": 8}
     assert (compiled.body["dimension"], compiled.body["observed"]) == (10, ["obs"])
+    assert compiled.body["rewrites"] == []
     port.send("compile", 2, schools())
     again, before = port.until("compiled", id=2)
     assert before == []

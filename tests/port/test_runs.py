@@ -65,7 +65,7 @@ def start(
     sampler: nutkin.sampler.Sampler, pool: ThreadPoolExecutor, *, credit: int, limits: Limits, **options: Any
 ) -> tuple[Run, Recorder]:
     recorder = Recorder()
-    chains = nutkin.sampler.Run(sampler, nutkin.sampler.Options(warmup=20, seed=3, **options))
+    chains = nutkin.sampler.Run(sampler, nutkin.sampler.Options(**{"warmup": 20, "seed": 3, **options}))
     run = Run(
         chains,
         credit=credit,
@@ -142,5 +142,68 @@ def test_an_error_from_outside_is_the_result(sampler: nutkin.sampler.Sampler, po
     recorder.wait(lambda: len(recorder.draws) == 1)
     error = ProtocolError("stop")
     run.fail(error)
+    recorder.wait(lambda: recorder.result is not None)
+    assert recorder.result is error
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("adaptation", ["pooled", "windowed"])
+def test_draws_do_not_depend_on_threads_or_credit(
+    sampler: nutkin.sampler.Sampler, pool: ThreadPoolExecutor, threads: int, adaptation: str
+) -> None:
+    options = {"draws": 50, "warmup": 190, "keep_warmup": True, "adaptation": adaptation, "chains": 5}
+    _, expected = start(sampler, pool, credit=10**6, limits=Limits(), **options)
+    expected.wait(lambda: expected.result is not None)
+    with ThreadPoolExecutor(threads) as other_pool:
+        run, recorder = start(sampler, other_pool, credit=1, limits=Limits(chunk=2000), **options)
+        sent = 0
+        while recorder.result is None:
+            recorder.wait(lambda sent=sent: len(recorder.draws) > sent or recorder.result is not None)
+            sent = len(recorder.draws)
+            run.ack(1)
+    assert recorder.result["status"] == "complete"
+    for chain in range(5):
+        np.testing.assert_array_equal(joined(recorder.draws, chain), joined(expected.draws, chain))
+    assert [chain["warmup"] for chain in recorder.result["chains"]] == [190] * 5
+
+
+def one_waits_one_is_parked(sampler: nutkin.sampler.Sampler, pool: ThreadPoolExecutor) -> tuple[Run, Recorder]:
+    """A run of two chains: the one that had the only credit has ended its window, the other may not send its part."""
+    run, recorder = start(sampler, pool, credit=1, limits=Limits(), draws=10, warmup=190, chains=2, keep_warmup=True)
+    recorder.wait(lambda: len(recorder.draws) == 1)
+    pool.submit(lambda: None).result(DEADLINE)  # its only thread has left the chains
+    assert sorted([len(run._waiting), len(run._parked)]) == [1, 1]
+    return run, recorder
+
+
+def test_cancelled_while_chains_wait_for_each_other(sampler: nutkin.sampler.Sampler) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        run, recorder = one_waits_one_is_parked(sampler, pool)
+        run.cancel()
+        recorder.wait(lambda: recorder.result is not None)
+    assert recorder.result["status"] == "cancelled"
+    assert sorted(chain["warmup"] for chain in recorder.result["chains"]) == [10, 10]
+    assert recorder.result["seconds"]["sample"] == 0.0
+
+
+def test_an_error_ends_chains_that_wait(sampler: nutkin.sampler.Sampler) -> None:
+    with ThreadPoolExecutor(1) as pool:
+        run, recorder = one_waits_one_is_parked(sampler, pool)
+        error = ProtocolError("stop")
+        run.fail(error)
+        recorder.wait(lambda: recorder.result is not None)
+    assert recorder.result is error
+
+
+def test_an_error_where_chains_meet_is_the_result(
+    sampler: nutkin.sampler.Sampler, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    error = ArithmeticError("the metric")
+
+    def fail(*_: Any) -> None:
+        raise error
+
+    monkeypatch.setattr("nutkin.sampler.pooled.r_hat", fail)
+    _, recorder = start(sampler, pool, credit=10**6, limits=Limits(), draws=10, chains=5)
     recorder.wait(lambda: recorder.result is not None)
     assert recorder.result is error

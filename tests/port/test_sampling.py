@@ -81,7 +81,7 @@ def test_eight_schools(port: PortClient) -> None:
     put_schools(port, 1)
     done, before = port.until("done", id=1)
     assert done.body["status"] == "complete"
-    assert done.body["seconds"].keys() == {"compile", "sample"}
+    assert done.body["seconds"].keys() == {"compile", "warmup", "sample"}
     assert [message.kind for message in before].count("compiled") == 1
     assert before[0].kind == "compiled"
     mu = []
@@ -162,7 +162,7 @@ def test_cancel_while_waiting_for_blobs(port: PortClient) -> None:
     port.send("cancel", 1)
     done, before = port.until("done", id=1)
     assert before == []
-    assert done.body == {"status": "cancelled", "chains": [], "seconds": {"compile": 0.0, "sample": 0.0}}
+    assert done.body == {"status": "cancelled", "chains": [], "seconds": {"compile": 0.0, "warmup": 0.0, "sample": 0.0}}
     port.send("ping", 2)
     assert port.until("pong", id=2)[0].body["requests"] == 0
 
@@ -188,7 +188,8 @@ def test_progress_is_sent_at_most_ten_times_a_second(port: PortClient) -> None:
     port.send("cancel", 1)
     done, before = port.until("done", id=1)
     progress += [message.body for message in before if message.kind == "progress"]
-    assert len(progress) <= 10 * done.body["seconds"]["sample"] + 1
+    seconds = done.body["seconds"]
+    assert len(progress) <= 10 * (seconds["warmup"] + seconds["sample"]) + 1
     last = progress[-1]
     assert (last["phase"], last["total"], last["divergences"]) == ("sample", 10**7 + 10, 0)
     assert 10 < last["iteration"] < last["total"]

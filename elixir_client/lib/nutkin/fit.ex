@@ -4,9 +4,10 @@ defmodule Nutkin.Fit do
 
     * `:status` - `:complete`, or `:cancelled` or `:timeout`: then it holds the draws that there were
     * `:compiled` - what was compiled, see `t:Nutkin.Protocol.compiled/0`
-    * `:chains` - one map a chain, with `:draws`, `:divergences`, `:step_size`, `:inverse_mass` (the diagonal) and
-      `:gradients`, see `t:Nutkin.Protocol.done/0`; empty for a run that had to be left without its last word
-    * `:seconds` - `:compile` and `:sample` (warmup and draws together, wall time), nil where it is not known
+    * `:chains` - one map a chain, with `:draws`, `:warmup` (the iterations it took), `:divergences`, `:step_size`,
+      `:inverse_mass` (the diagonal) and `:gradients`, see `t:Nutkin.Protocol.done/0`; empty for a run that had to be left without its last word
+    * `:seconds` - wall time of `:compile`, of `:warmup`, until the last chain had ended it, and of `:sample` since then;
+      nil where it is not known
     * `:options` - the options of sampling, with their defaults
 
   It prints as a table of at most 30 rows, and fewer where there are very many draws; `summary/2` has all. Names are atoms
@@ -23,7 +24,7 @@ defmodule Nutkin.Fit do
     status: nil,
     compiled: nil,
     chains: [],
-    seconds: %{compile: nil, sample: nil},
+    seconds: %{compile: nil, warmup: nil, sample: nil},
     draws: %{sample: %{}, warmup: %{}}
   ]
 
@@ -34,7 +35,7 @@ defmodule Nutkin.Fit do
           status: status() | nil,
           compiled: Protocol.compiled() | nil,
           chains: [map()],
-          seconds: %{compile: number() | nil, sample: number() | nil},
+          seconds: %{compile: number() | nil, warmup: number() | nil, sample: number() | nil},
           draws: %{Draws.phase() => %{non_neg_integer() => [Draws.t()]}}
         }
 

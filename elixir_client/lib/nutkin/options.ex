@@ -16,7 +16,17 @@ defmodule Nutkin.Options do
       type: {:integer, 0, 1_000_000_000},
       default: 1000,
       wire: true,
-      doc: "Iterations a chain in which step size and mass matrix are adapted."
+      doc:
+        "Iterations a chain in which step size and mass matrix are adapted: the most there may be with " <>
+          "`adaptation: :pooled`, their number with `:windowed`."
+    ],
+    adaptation: [
+      type: {:in, [:pooled, :windowed]},
+      default: :pooled,
+      wire: true,
+      doc:
+        "How the warmup learns: `:pooled` from all chains together, for as long as they need, 190 iterations where " <>
+          "all goes well (a single chain 380); `:windowed` as Stan, each chain alone and for all of `:warmup`."
     ],
     seed: [
       type: {:integer, 0, 18_446_744_073_709_551_615},
@@ -45,10 +55,12 @@ defmodule Nutkin.Options do
           "a map the constrained values of some or all parameters; `[radius: r, values: map]` says both."
     ],
     mass_matrix: [
-      type: {:in, [:diagonal]},
+      type: {:in, [:diagonal, :dense]},
       default: :diagonal,
       wire: true,
-      doc: "The form of the mass matrix."
+      doc:
+        "The form of the mass matrix. `:dense` pays where parameters are strongly correlated and are no more than " <>
+          "some hundreds: a leapfrog step then costs products with a square matrix."
     ],
     thin: [type: {:integer, 1, 1_000_000_000}, default: 1, wire: true, doc: "Keep every n-th draw."],
     keep_warmup: [
@@ -68,6 +80,14 @@ defmodule Nutkin.Options do
       default: :f64,
       wire: true,
       doc: "The type of the computation and of the draws."
+    ],
+    rewrites: [
+      type: :names,
+      default: nil,
+      wire: true,
+      doc:
+        "Names of the rewrites that may make the model faster to sample; `[]` samples it as it is written, nil allows all. " <>
+          "Which were applied, `Nutkin.compile/2` and the field `:compiled` of a fit say."
     ],
     credit: [
       type: {:integer, 0, 1_000_000},

@@ -4,7 +4,8 @@ defmodule Nutkin.Progress do
 
     * `:chain` - the number of the chain, from 0
     * `:phase` - `:warmup` or `:sample`
-    * `:iteration` - iterations done, of `:total` (warmup and draws together)
+    * `:iteration` - iterations done, of `:total` (warmup and draws together; it grows when the warmup takes
+      longer than planned)
     * `:divergences` - divergent transitions of this phase so far. Those of the warmup are no reason for worry: there the
       step size is still sought
     * `:step_size` - the current step size

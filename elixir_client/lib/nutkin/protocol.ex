@@ -16,24 +16,26 @@ defmodule Nutkin.Protocol do
           deterministic: [%{name: String.t(), shape: tuple(), type: String.t()}],
           observed: [String.t()],
           dimension: non_neg_integer(),
+          rewrites: [%{name: String.t(), node: String.t()}],
           cached: boolean(),
           seconds: number()
         }
 
-  @typedoc "How a run ended: `:seconds` is wall time, that of `:sample` for warmup and draws together."
+  @typedoc "How a run ended: `:seconds` are wall times, `:warmup` until the last chain had ended it."
   @type done :: %{
           status: :complete | :cancelled,
           chains: [
             %{
               chain: non_neg_integer(),
               draws: non_neg_integer(),
+              warmup: non_neg_integer(),
               divergences: non_neg_integer(),
               step_size: number(),
               inverse_mass: Tensor.t(),
               gradients: non_neg_integer()
             }
           ],
-          seconds: %{compile: number(), sample: number()}
+          seconds: %{compile: number(), warmup: number(), sample: number()}
         }
 
   @typedoc "An answer of the port."
@@ -58,6 +60,7 @@ defmodule Nutkin.Protocol do
   @chain [
     chain: :count,
     draws: :count,
+    warmup: :count,
     divergences: :count,
     step_size: :number,
     inverse_mass: :tensor,
@@ -65,8 +68,7 @@ defmodule Nutkin.Protocol do
   ]
 
   @messages %{
-    "hello" =>
-      {:hello, [protocol: :count, versions: :map, devices: {:list, :map}, limits: :map, pid: :count]},
+    "hello" => {:hello, [protocol: :count, versions: :map, limits: :map, pid: :count]},
     "need" => {:need, [blobs: {:list, :string}]},
     "compiled" =>
       {:compiled,
@@ -75,6 +77,7 @@ defmodule Nutkin.Protocol do
          deterministic: {:list, {:fields, @deterministic}},
          observed: {:list, :string},
          dimension: :count,
+         rewrites: {:list, {:fields, [name: :string, node: :string]}},
          cached: :boolean,
          seconds: :number
        ]},
@@ -105,7 +108,7 @@ defmodule Nutkin.Protocol do
        [
          status: {:one_of, @statuses},
          chains: {:list, {:fields, @chain}},
-         seconds: {:fields, [compile: :number, sample: :number]}
+         seconds: {:fields, [compile: :number, warmup: :number, sample: :number]}
        ]},
     "value" => {:value, [value: :tensor, gradient: :tensor, position: :tensor]},
     "pong" =>
@@ -115,7 +118,8 @@ defmodule Nutkin.Protocol do
          requests: :count,
          blobs: {:fields, [count: :count, bytes: :count]},
          compilations: :count,
-         seconds: :number
+         seconds: :number,
+         devices: {:list, :map}
        ]},
     "log" => {:log, [level: {:one_of, @levels}, source: :string, text: :string]}
   }

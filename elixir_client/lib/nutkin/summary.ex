@@ -42,7 +42,7 @@ defmodule Nutkin.Summary do
           draws: non_neg_integer(),
           status: Fit.status() | nil,
           divergences: non_neg_integer(),
-          seconds: %{compile: number() | nil, sample: number() | nil}
+          seconds: %{compile: number() | nil, warmup: number() | nil, sample: number() | nil}
         }
 
   @doc """
@@ -176,6 +176,7 @@ defmodule Nutkin.Summary do
       "#{count(summary.chains, "chain")} x #{count(summary.draws, "draw")}",
       summary.status && Atom.to_string(summary.status),
       count(summary.divergences, "divergence"),
+      seconds(summary.seconds.warmup, "warmup"),
       seconds(summary.seconds.sample, "sampling"),
       seconds(summary.seconds.compile, "compiling")
     ]

@@ -5,11 +5,13 @@ defmodule Nutkin.Worker do
 
   Use it through `Nutkin`; its messages are those of `Nutkin.Worker.Client`. What is promised here:
 
-    * requests that come before the program is ready wait for it;
+    * requests that come before the program is ready wait for it; it is ready before its engine is loaded, so that
+      they and their data are on their way meanwhile;
     * a consumer that dies has its request cancelled;
     * when the program ends, every open request is answered with a `Nutkin.Error.WorkerExit` at once, and the program
-      is started again, so that the next request works. One that ends before it was ever ready is started again after a
-      pause that doubles up to half a minute; requests are answered with that error in the meantime;
+      is started again, so that the next request works. One that ends before it was ever ready, or whose engine cannot
+      be loaded, is started again after a pause that doubles up to half a minute; requests are answered with that error
+      in the meantime;
     * the program is asked for a sign of life at every heartbeat; one that has not said anything since the heartbeat
       before counts as ended: it is killed;
     * a cancel or an ack never waits behind an upload, and the worker is never blocked by a program that does not read.
@@ -39,10 +41,13 @@ defmodule Nutkin.Worker do
 
   @kept_lines 20
 
+  # The exit status of a program that said hello and could not load its engine.
+  @engine_cannot_start 70
+
   # phase: :starting (a port that has not said hello), :ready, :down (no port; `error` says why)
   # timer: of the start, of the heartbeat, or of the pause while down
   # heard?: whether anything arrived since the last heartbeat
-  # reported: the last reason for being down that was logged as an error, nil once the program is ready
+  # reported: the last reason for being down that was logged as an error, nil once the program has answered anything
   defstruct [
     :program,
     :label,
@@ -113,7 +118,7 @@ defmodule Nutkin.Worker do
 
   @impl true
   def handle_call(:info, _from, state) do
-    hello = Map.take(state.hello || %{}, [:protocol, :versions, :devices, :limits])
+    hello = Map.take(state.hello || %{}, [:protocol, :versions, :limits])
     {:reply, Map.merge(hello, Map.take(state, [:phase, :os_pid, :error])), state}
   end
 
@@ -235,7 +240,7 @@ defmodule Nutkin.Worker do
 
   defp start_heartbeat(state), do: %{state | timer: :erlang.start_timer(state.heartbeat, self(), :heartbeat)}
 
-  defp ended(%{phase: :starting} = state, status) do
+  defp ended(%{phase: phase} = state, status) when phase == :starting or status == @engine_cannot_start do
     Program.never_ready(state.program, status, Enum.reverse(state.log))
   end
 
@@ -254,7 +259,7 @@ defmodule Nutkin.Worker do
     state = report(state, "#{inspect(state.label)}: #{Exception.message(error)}")
     state = state.requests |> Requests.all() |> Enum.reduce(state, &answer(&2, &1, {:error, error}))
     if state.timer, do: :erlang.cancel_timer(state.timer)
-    at_once? = state.phase == :ready and state.failures < @failures_at_once
+    at_once? = state.phase == :ready and state.failures < @failures_at_once and not hopeless?(error)
     pause = min(@first_pause * 2 ** min(state.failures, 10), @longest_pause)
     failures = state.failures + 1
 
@@ -274,6 +279,8 @@ defmodule Nutkin.Worker do
       else: %{state | phase: :down, error: error, timer: :erlang.start_timer(pause, self(), :open)}
   end
 
+  defp hopeless?(error), do: match?(%WorkerExit{status: @engine_cannot_start}, error)
+
   # A program that cannot be started fails in the same way again and again: that is said once.
   defp report(state, text) do
     level = if text == state.reported, do: :debug, else: :error
@@ -287,7 +294,7 @@ defmodule Nutkin.Worker do
     case check_hello(hello) do
       :ok ->
         :erlang.cancel_timer(state.timer)
-        state = start_heartbeat(%{state | phase: :ready, hello: hello, reported: nil})
+        state = start_heartbeat(%{state | phase: :ready, hello: hello})
         state.requests |> Requests.all() |> Enum.reduce(state, &dispatch(&2, &1)) |> flush()
 
       {:error, error} ->
@@ -301,7 +308,7 @@ defmodule Nutkin.Worker do
     log(state, %{level: :error, source: "nutkin", text: Exception.message(error)})
   end
 
-  defp receive_event(event, id, state), do: with_entry(state, id, &route(&1, &2, event))
+  defp receive_event(event, id, state), do: with_entry(%{state | reported: nil}, id, &route(&1, &2, event))
 
   defp route(state, entry, {:need, addresses}) do
     case Enum.reject(addresses, &is_map_key(entry.request.blobs, &1)) do
@@ -410,7 +417,11 @@ defmodule Nutkin.Worker do
   defp cancel_open(state, %{sent?: true} = entry), do: post(state, "cancel", entry, %{})
 
   defp cancel_open(state, %{request: %{type: :sample}} = entry) do
-    answer(state, entry, {:done, %{status: :cancelled, chains: [], seconds: %{compile: 0.0, sample: 0.0}}})
+    answer(
+      state,
+      entry,
+      {:done, %{status: :cancelled, chains: [], seconds: %{compile: 0.0, warmup: 0.0, sample: 0.0}}}
+    )
   end
 
   defp cancel_open(state, entry) do

@@ -95,6 +95,17 @@ defmodule Nutkin.SamplingTest do
     assert_raise ArgumentError, ~r/nothing was drawn as mu/, fn -> Fit.tensor(fit, :mu) end
   end
 
+  test "the warmup is pooled and short, or as long as it is told", %{worker: worker} do
+    assert {:ok, pooled} = Nutkin.sample(Models.eight_schools(), schools(worker, draws: 10, seed: 3))
+    assert Enum.map(pooled.chains, & &1.warmup) == [190, 190, 190, 190]
+    assert %{compile: _, warmup: warmup, sample: sample} = pooled.seconds
+    assert warmup > 0 and sample > 0
+    options = [draws: 10, adaptation: :windowed, warmup: 60, mass_matrix: :dense]
+    assert {:ok, windowed} = Nutkin.sample(Models.eight_schools(), schools(worker, options))
+    assert Enum.map(windowed.chains, & &1.warmup) == [60, 60, 60, 60]
+    assert windowed.chains |> Enum.map(& &1.step_size) |> Enum.uniq() |> length() == 4
+  end
+
   test "progress comes while it samples", %{worker: worker} do
     me = self()
 
@@ -104,13 +115,17 @@ defmodule Nutkin.SamplingTest do
         schools(worker, draws: 20_000, on_progress: &send(me, {:progress, &1}))
       )
 
-    assert_received {:progress, %Progress{total: 21_000, chain: chain}} when chain in 0..3
+    assert_received {:progress, %Progress{total: 20_190, chain: chain}} when chain in 0..3
   end
 
   test "a fit is compiled, and a point has its density and gradient", %{worker: worker} do
     assert {:ok, compiled} = Nutkin.compile(Models.mean(), data: %{y: [1.0, 2.0]}, worker: worker)
     assert %{dimension: 1, parameters: [%{name: "mu", shape: {}}], observed: ["obs"]} = compiled
     opts = [data: %{y: [1.0, 2.0]}, worker: worker]
+    assert compiled.rewrites == [%{name: "normal_sufficient_statistics", node: "obs"}]
+    assert {:ok, %{rewrites: []}} = Nutkin.compile(Models.mean(), [rewrites: []] ++ opts)
+    assert {:ok, %{rewrites: []}} = Nutkin.compile(Models.mean(), [rewrites: [:parameter_free]] ++ opts)
+    assert {:error, %InvalidOption{}} = Nutkin.compile(Models.mean(), [rewrites: [:other]] ++ opts)
     assert {:ok, at_position} = Nutkin.log_density(Models.mean(), [0.5], opts)
     assert {:ok, ^at_position} = Nutkin.log_density(Models.mean(), %{mu: 0.5}, opts)
 

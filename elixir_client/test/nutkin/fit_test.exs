@@ -73,7 +73,7 @@ defmodule Nutkin.FitTest do
 
   test "the end sets status, chains and seconds" do
     fit = Fit.put(Fits.fit([[[1]], [[2]]]), Fits.done(2))
-    assert %Fit{status: :complete, seconds: %{compile: 1.25, sample: 0.5}} = fit
+    assert %Fit{status: :complete, seconds: %{compile: 1.25, warmup: 0.25, sample: 0.5}} = fit
     assert Enum.map(fit.chains, & &1.chain) == [0, 1]
   end
 
@@ -113,7 +113,7 @@ defmodule Nutkin.FitTest do
     text = [[[1, 2, 3, 4]], [[2, 3, 4, 5]]] |> Fits.fit() |> Fit.put(Fits.done(2)) |> inspect()
 
     assert text =~
-             "#Nutkin.Fit<2 chains x 4 draws, complete, 0 divergences, 0.5 s sampling, 1.3 s compiling\n"
+             "#Nutkin.Fit<2 chains x 4 draws, complete, 0 divergences, 0.3 s warmup, 0.5 s sampling, 1.3 s compiling\n"
 
     assert text =~ ~r/^  theta\[1, 0\] +300/m
     assert String.ends_with?(text, "\n>")

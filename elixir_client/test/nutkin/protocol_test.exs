@@ -70,26 +70,31 @@ defmodule Nutkin.ProtocolTest do
       "deterministic" => [],
       "observed" => ["y"],
       "dimension" => 6,
+      "rewrites" => [%{"name" => "parameter_free", "node" => "y"}],
       "cached" => true,
       "seconds" => 0
     }
 
-    assert {:ok, 1, {:compiled, %{parameters: [%{shape: {2, 3}, size: 6}], cached: true}}} =
+    assert {:ok, 1, {:compiled, %{parameters: [%{shape: {2, 3}, size: 6}], cached: true} = read}} =
              read("compiled", 1, compiled)
+
+    assert read.rewrites == [%{name: "parameter_free", node: "y"}]
 
     chain = %{
       "chain" => 0,
       "draws" => 1000,
+      "warmup" => 190,
       "divergences" => 0,
       "step_size" => 0.5,
       "inverse_mass" => Tensor.new([1.0]),
       "gradients" => 1
     }
 
-    done = %{"status" => "complete", "chains" => [chain], "seconds" => %{"compile" => 1, "sample" => 2.5}}
-
-    assert {:ok, 1, {:done, %{status: :complete, seconds: %{sample: 2.5}, chains: [%{draws: 1000}]}}} =
-             read("done", 1, done)
+    seconds = %{"compile" => 1, "warmup" => 0.5, "sample" => 2.5}
+    done = %{"status" => "complete", "chains" => [chain], "seconds" => seconds}
+    assert {:ok, 1, {:done, done}} = read("done", 1, done)
+    assert %{status: :complete, seconds: %{warmup: 0.5, sample: 2.5}} = done
+    assert [%{draws: 1000, warmup: 190}] = done.chains
 
     value = %{
       "value" => Tensor.new(:neg_infinity),

@@ -85,6 +85,7 @@ defmodule Nutkin.SummaryTest do
       deterministic: [],
       observed: [],
       dimension: 4,
+      rewrites: [],
       cached: true,
       seconds: 0
     }

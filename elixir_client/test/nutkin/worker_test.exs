@@ -51,6 +51,32 @@ defmodule Nutkin.WorkerTest do
       assert error.hint =~ "needs Python 3.11 or later"
     end
 
+    test "because its engine cannot be loaded: its last lines, the hint, and a pause before the next start" do
+      worker = start_worker!(fault_options("cannot_load_its_engine"))
+      assert {:error, %WorkerExit{status: 70} = error} = Nutkin.ping(worker)
+      assert Exception.message(error) =~ "ended before it was ready"
+      assert [_traceback, last] = error.log
+      assert last =~ "the engine cannot start: ModuleNotFoundError: No module named 'jax'"
+      assert error.hint =~ "install the package nutkin into that Python"
+      assert {:ok, %{phase: :down, error: ^error}} = Nutkin.info(worker)
+    end
+
+    test "because its engine cannot be loaded, again: that is an error in the log only once" do
+      log =
+        capture_log([level: :error, format: "$level $message\n"], fn ->
+          worker = start_worker!(fault_options("cannot_load_its_engine"))
+          pid = Process.whereis(worker)
+
+          for failures <- 1..3 do
+            eventually(fn -> match?({:ok, %{phase: :ready}}, Nutkin.info(worker)) end)
+            assert {:error, %WorkerExit{status: 70}} = Nutkin.ping(worker)
+            assert :sys.get_state(pid).failures >= failures
+          end
+        end)
+
+      assert [_once] = log |> String.split("\n") |> Enum.filter(&(&1 =~ "ended before it was ready"))
+    end
+
     test "in the same way again: that is an error in the log only once" do
       levels = fn level ->
         capture_log([level: level, format: "$level $message\n"], fn ->

@@ -57,10 +57,22 @@ defmodule Nutkin.Test.Fits do
   @spec done(pos_integer(), Fit.status()) :: {:done, Nutkin.Protocol.done()}
   def done(chains, status \\ :complete) do
     chain = fn i ->
-      %{chain: i, draws: 3, divergences: 0, step_size: 0.5, inverse_mass: Tensor.new([1.0]), gradients: 9}
+      %{
+        chain: i,
+        draws: 3,
+        warmup: 190,
+        divergences: 0,
+        step_size: 0.5,
+        inverse_mass: Tensor.new([1.0]),
+        gradients: 9
+      }
     end
 
     {:done,
-     %{status: status, chains: Enum.map(0..(chains - 1), chain), seconds: %{compile: 1.25, sample: 0.5}}}
+     %{
+       status: status,
+       chains: Enum.map(0..(chains - 1), chain),
+       seconds: %{compile: 1.25, warmup: 0.25, sample: 0.5}
+     }}
   end
 end

@@ -74,8 +74,8 @@ defmodule Nutkin.Worker.Program do
   end
 
   @doc """
-  The error for a program that ended before it said hello, with what Python says when it imports the program:
-  an import that fails is the common reason, and its text went to the terminal.
+  The error for a program that ended before it was any use, with what it said, else with what Python says when it
+  imports the program: an import that fails is the common reason, and its text went to the terminal.
   """
   @spec never_ready(t(), non_neg_integer() | nil, [String.t()]) :: WorkerExit.t()
   def never_ready(program, status, log) do

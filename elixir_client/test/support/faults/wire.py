@@ -12,7 +12,7 @@ def send(*message):
 
 def hello(protocol=1, limits=None):
     limits = {"frame": 1 << 24, "chunk": 1 << 20} if limits is None else limits
-    send("hello", 0, {"protocol": protocol, "versions": {}, "devices": [], "limits": limits, "pid": os.getpid()})
+    send("hello", 0, {"protocol": protocol, "versions": {}, "limits": limits, "pid": os.getpid()})
 
 
 def receive():

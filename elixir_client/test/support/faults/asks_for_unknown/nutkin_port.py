@@ -8,5 +8,12 @@ while True:
     if kind == "compile":
         wire.send("need", id, {"blobs": [bytes(range(32))]})
     elif kind == "ping":
-        pong = {"resident": 1, "requests": 0, "blobs": {"count": 0, "bytes": 0}, "compilations": 0, "seconds": 0.5}
+        pong = {
+            "resident": 1,
+            "requests": 0,
+            "blobs": {"count": 0, "bytes": 0},
+            "compilations": 0,
+            "seconds": 0.5,
+            "devices": [],
+        }
         wire.send("pong", id, pong)
