@@ -1,127 +1,93 @@
-"""Times the contestants side by side: they take turns, seed by seed. Writes docs/benchmarks.{json,md}."""
+"""`make bench`: measures, and writes what it measured to docs/benchmarks.json and docs/benchmarks.md.
+
+    python -m benchmarks.run [--models M,...] [--samplers S,...] [--seeds N] [--only PART,...]
+
+Without options it runs everything. A part run replaces its own records, and leaves the others as they are.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
 import os
-import platform
-import statistics
 import subprocess
 import sys
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Sequence
 
-ROOT = Path(__file__).resolve().parent.parent
-HERE = ROOT / "benchmarks"
-REFERENCE_MEAN = 4.41  # of mu, from posteriordb; here only to see that all sample the same model
+from benchmarks import cold, contest, data, environments, records, report, workers
+from benchmarks.models import MODELS
+from benchmarks.race import race
 
-
-@dataclass(frozen=True)
-class Contestant:
-    name: str
-    command: list[str]
-    folder: Path = ROOT
-
-
-def peer_python(name: str) -> str:
-    """A Python with the packages of peers/NAME.txt, in an environment that is made once."""
-    environment = HERE / ".environments" / name
-    python = environment / "bin" / "python"
-    wanted = (HERE / "peers" / f"{name}.txt").read_text()
-    stamp = environment / "requirements"
-    if not stamp.exists() or stamp.read_text() != wanted:
-        print(f"making the environment of {name}", file=sys.stderr)
-        base = getattr(sys, "_base_executable", sys.executable)
-        subprocess.run([base, "-m", "venv", "--clear", environment], check=True)
-        install = [python, "-m", "pip", "install", "--quiet", "-r", HERE / "peers" / f"{name}.txt"]
-        subprocess.run(install, check=True, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        stamp.write_text(wanted)
-    return str(python)
-
-
-def contestants() -> list[Contestant]:
-    nutpie = [peer_python("nutpie"), str(HERE / "peers" / "sample_nutpie.py")]
-    return [
-        Contestant("Nutkin from Elixir", ["mix", "run", str(HERE / "nutkin.exs")], ROOT / "elixir_client"),
-        Contestant("nutpie, default warmup", [*nutpie, "default"]),
-        Contestant("nutpie, 1000 warmup", [*nutpie, "1000"]),
-    ]
-
-
-def start(contestant: Contestant) -> subprocess.Popen:
-    process = subprocess.Popen(
-        contestant.command, cwd=contestant.folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    while (line := process.stdout.readline()).strip() != "ready":
-        if not line:
-            raise SystemExit(f"{contestant.name} ended before it was ready")
-    return process
-
-
-def ask(process: subprocess.Popen, seed: int) -> dict[str, float]:
-    process.stdin.write(f"{seed}\n")
-    process.stdin.flush()
-    return json.loads(process.stdout.readline())
+PARTS = ("race", "cold", "leapfrog", "refit", "memory", "transfer")
+CORES = 2
+_REFITS, _MEMORY_REFITS, _MEMORY_EARLY, _TRANSFERS, _COLD_REPEATS = 30, 1000, 50, 7, 3
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=15)
-    seeds = parser.parse_args().seeds
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--models", type=_names(MODELS), default=list(MODELS), help=", ".join(MODELS))
+    parser.add_argument("--samplers", type=lambda text: text.split(","), default=[], help="parts of their names")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--only", type=_names(PARTS), default=list(PARTS), help=", ".join(PARTS))
+    arguments = parser.parse_args()
 
-    entrants = contestants()
-    processes = [start(entrant) for entrant in entrants]
-    results: dict[str, list[dict[str, float]]] = {entrant.name: [] for entrant in entrants}
-    for seed in range(1, seeds + 1):
-        for entrant, process in zip(entrants, processes, strict=True):
-            results[entrant.name].append(ask(process, seed))
-    for process in processes:
-        process.stdin.close()
-        process.wait(timeout=30)
-
-    records = []
-    for name, runs in results.items():
-        seconds = [run["seconds"] for run in runs]
-        mean = statistics.mean(run["mean"] for run in runs)
-        if abs(mean - REFERENCE_MEAN) > 0.1:
-            raise SystemExit(f"{name} samples another model: mean of mu {mean}")
-        records.append(
-            {
-                "sampler": name,
-                "model": "eight schools, non-centred",
-                "seconds": {"min": min(seconds), "median": statistics.median(seconds), "max": max(seconds)},
-                "mean_mu": mean,
-            }
-        )
-    write(records, seeds)
+    # The contestants, which inherit this, are to have the same cores everywhere.
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:CORES])
+    environments.compile_elixir()
+    programs = _programs(arguments.samplers)
+    for model in arguments.models:
+        data.write(model)
+        _measure(model, programs, arguments)
+    if "transfer" in arguments.only:
+        records.update("logistic regression, 100000 x 100", contest.ELIXIR, {"transfer": workers.transfer(_TRANSFERS)})
+    report.write()
+    print(report.FILE.read_text())
 
 
-def write(records: list[dict], seeds: int) -> None:
-    machine = f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"
-    report = json.dumps({"machine": machine, "records": records}, indent=1)
-    (ROOT / "docs" / "benchmarks.json").write_text(report + "\n")
-    ours = records[0]["seconds"]["median"]
-    lines = [
-        "# Benchmarks",
-        "",
-        "`make bench` on an otherwise idle machine; see [benchmarks/README.md](../benchmarks/README.md) for how.",
-        "",
-        "## Eight schools, non-centred, 4 chains of 1000 draws after warmup, compiled before",
-        "",
-        f"{seeds} seeds, contestants taking turns; {machine}. Nutkin's time is that of `Nutkin.sample/2` from Elixir",
-        "with fresh data, through the port, with 1000 iterations of warmup; a peer's is that of its sampling call in",
-        "its own process.",
-        "",
-        "| | median ms | min | max | against Nutkin |",
-        "|---|---|---|---|---|",
-    ]
-    for record in records:
-        low, median, high = (1e3 * record["seconds"][key] for key in ("min", "median", "max"))
-        lines.append(f"| {record['sampler']} | {median:.1f} | {low:.1f} | {high:.1f} | {median / ours / 1e3:.2f} |")
-    text = "\n".join(lines) + "\n"
-    (ROOT / "docs" / "benchmarks.md").write_text(text)
-    print(text)
+def _names(known: Sequence[str]):
+    def parse(text: str) -> list[str]:
+        if unknown := [name for name in text.split(",") if name not in known]:
+            raise argparse.ArgumentTypeError(f"{unknown[0]} is none of {', '.join(known)}")
+        return text.split(",")
+
+    return parse
+
+
+def _programs(parts: list[str]) -> list[contest.Program]:
+    """Those that stand for one of the wanted samplers, and that can be installed here."""
+    usable = []
+    for program in contest.PROGRAMS:
+        if parts and not any(part.lower() in name.lower() for part in parts for name in program.samplers):
+            continue
+        try:
+            program.command()
+        except environments.NotInstallable as reason:
+            print(f"left out: {reason}", file=sys.stderr)
+        else:
+            usable.append(program)
+    return usable
+
+
+def _measure(model: str, programs: list[contest.Program], arguments: argparse.Namespace) -> None:
+    if "race" in arguments.only:
+        for sampler, fields in race(model, programs, arguments.seeds):
+            records.update(model, sampler, fields)
+    if "cold" in arguments.only and model in cold.MODELS:
+        for sampler, fields in cold.cold(model, programs, _COLD_REPEATS):
+            records.update(model, sampler, fields)
+    if "leapfrog" in arguments.only and MODELS[model].headline:
+        records.update(model, contest.ENGINE, {"leapfrog": _leapfrog(model)})
+    if "refit" in arguments.only and model in workers.REFIT_MODELS:
+        records.update(model, contest.ELIXIR, {"refit": workers.refits(model, _REFITS, _REFITS)})
+    if "memory" in arguments.only and model == workers.REFIT_MODELS[0]:
+        memory = workers.refits(model, _MEMORY_REFITS, _MEMORY_EARLY)
+        records.update(model, contest.ELIXIR, {"memory": {"early": _MEMORY_EARLY, **memory}})
+
+
+def _leapfrog(model: str) -> dict[str, float]:
+    command = [sys.executable, "-m", "benchmarks.leapfrog", model]
+    done = subprocess.run(command, cwd=data.ROOT, check=True, stdout=subprocess.PIPE, text=True)
+    return json.loads(done.stdout)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,77 @@
+"""Microseconds of a leapfrog step against those of the bare gradient, one chain in one thread, in turns.
+
+`python -m benchmarks.leapfrog MODEL` prints a line of JSON. The gradient is that of the compiled model, with its value,
+in a jitted loop in which each step needs the one before it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from functools import partial
+
+import jax
+import msgspec
+import numpy as np
+from jax import lax
+
+import nutkin
+from benchmarks import data, environments
+from nutkin.compile import Target, bind
+from nutkin.model import read
+
+_TURNS, _SECONDS, _ENOUGH_SECONDS = 8, 0.25, 60.0
+
+
+def measure(model: str) -> dict[str, float]:
+    """-> {"gradient": us, "leapfrog": us, "ratio": leapfrog / gradient}: the best of several turns each."""
+    tree = msgspec.msgpack.decode((environments.FOLDER / "models" / f"{model}.msgpack").read_bytes())
+    arrays = data.DATA[model]()
+    target = bind(read(tree), arrays, {})
+    loop = jax.jit(partial(_gradients, target))
+    position = np.full(target.dimension, 0.01)
+    count = _count_for(lambda n: loop(position, np.int32(n), target.arguments).block_until_ready())
+
+    gradients, leapfrogs = [], []
+    _chain(tree, arrays, 0, draws=1)  # compiles
+    begun = time.perf_counter()
+    while len(gradients) < _TURNS and time.perf_counter() - begun < _ENOUGH_SECONDS:
+        started = time.perf_counter()
+        loop(position, np.int32(count), target.arguments).block_until_ready()
+        gradients.append((time.perf_counter() - started) / count)
+        leapfrogs.append(_chain(tree, arrays, len(leapfrogs)))
+    gradient, leapfrog = 1e6 * min(gradients), 1e6 * min(leapfrogs)
+    return {"gradient": gradient, "leapfrog": leapfrog, "ratio": leapfrog / gradient}
+
+
+def _gradients(target: Target, position: jax.Array, count: jax.Array, arguments) -> jax.Array:
+    def step(_, position):
+        value, gradient = jax.value_and_grad(target.log_density)(position, arguments)
+        # Far too little to leave the place, and enough that no step can be left out.
+        return position + 1e-12 * (gradient + value)
+
+    return lax.fori_loop(0, count, step, position)
+
+
+def _count_for(run) -> int:
+    """How many steps take about `_SECONDS`."""
+    run(1)
+    count = 1
+    while True:
+        started = time.perf_counter()
+        run(count)
+        if (elapsed := time.perf_counter() - started) > _SECONDS / 8:
+            return max(1, int(count * _SECONDS / elapsed))
+        count *= 4
+
+
+def _chain(tree, arrays, seed: int, *, draws: int = 1000) -> float:
+    """Seconds of a leapfrog step of one chain, over warmup and draws."""
+    started = time.perf_counter()
+    sampled = nutkin.sample(tree, arrays, chains=1, draws=draws, seed=seed)
+    return (time.perf_counter() - started) / sampled.chains[0].gradients
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure(sys.argv[1])))
