@@ -1,8 +1,8 @@
-# demo, test, lint, bench. Each prepares what it needs first (scripts/environment.sh), once.
+# demo, test, calibrate, lint, bench. Each prepares what it needs first (scripts/environment.sh), once.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
-.PHONY: setup demo test lint bench clean
+.PHONY: setup demo test calibrate lint bench clean
 
 prepare = environment=$$(./scripts/environment.sh); eval "$$environment"
 
@@ -27,6 +27,12 @@ test: lint
 	mix compile --warnings-as-errors </dev/null
 	mix test </dev/null
 
+# Simulation-based calibration of the sampler, with and without the rewrites of the gradient. Takes minutes.
+calibrate:
+	@$(prepare)
+	export JAX_PLATFORMS=cpu PYTHONPATH=python:bridge:tests
+	python -m calibration.sbc
+
 lint:
 	@$(prepare)
 	ruff check .
@@ -35,11 +41,12 @@ lint:
 	cd elixir_client
 	mix format --check-formatted </dev/null
 
-# Side by side with the peers, in one run. Installs each in an environment of its own.
+# Side by side with the peers, in one run; benchmarks/README.md. Installs each in an environment of its own.
+# BENCH="--models radon --only race" runs a part.
 bench: setup
 	@$(prepare)
-	export MIX_ENV=dev MIX_BUILD_PATH="$$NUTKIN_BUILD/dev"
-	python -m benchmarks.run
+	export MIX_BUILD_PATH="$$NUTKIN_BUILD/dev"
+	python -m benchmarks.run $(BENCH)
 
 clean:
 	rm -rf .venv elixir_client/_build .pytest_cache .ruff_cache .import_linter_cache
