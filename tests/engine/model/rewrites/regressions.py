@@ -62,6 +62,15 @@ class Regression:
             self._index = self.slot(self.random.integers(max(self.groups - 1, 1), size=self.n))
         return self._index
 
+    def options(self, *, weighted: bool, masked: bool, mean: bool) -> dict[str, object]:
+        """Of an observe node: random weights and a random mask where they are wanted, and the reduction."""
+        options: dict[str, object] = {"reduce": "mean" if mean else "sum"}
+        if weighted:
+            options["weight"] = self.slot(self.random.normal(size=self.n) + 1)
+        if masked:
+            options["mask"] = self.slot(self.random.integers(2, size=self.n))
+        return options
+
     def sum(self, terms: list[Node]) -> Node:
         """The terms, added and subtracted by turns."""
         total = terms[0]

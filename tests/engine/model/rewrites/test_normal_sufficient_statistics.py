@@ -54,9 +54,8 @@ def test_random_sums_of_terms(
     seed: int,
 ) -> None:
     model = Regression(n, seed=seed, groups=groups)
-    fields = {"weight": model.slot(model.random.normal(size=n) + 1)} if weighted else {}
-    fields |= {"mask": model.slot(model.random.integers(2, size=n))} if masked else {}
-    observe(model, [model.term(name) for name in names], reduce="mean" if mean else "sum", **fields)
+    options = model.options(weighted=weighted, masked=masked, mean=mean)
+    observe(model, [model.term(name) for name in names], **options)
     relative = 1e-10 if precision == "f64" else 2e-3
     assert_agree(
         model.builder, model.data, rewrites=[NAME], expected=[NAME], precision=precision, relative=relative, seed=seed
