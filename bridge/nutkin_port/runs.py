@@ -1,8 +1,8 @@
 """A run: its chains advance chunk by chunk on a pool of threads, and their draws go out as far as credit allows.
 
-Each step of a chain is a task of its own, queued behind those of all others, so more chains than threads take turns. A
-chain whose chunk may not be sent yet is parked: it holds that one chunk, and no thread. One that waits for others at
-the end of a window of the warmup holds none either.
+Each step of a chain is a task of its own, queued behind those of all others, so more chains than threads take turns;
+short steps of several chains share one. A chain whose chunk may not be sent yet is parked: it holds that one chunk, and
+no thread. One that waits for others at the end of a window of the warmup holds none either.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from nutkin.errors import LimitExceeded
-from nutkin.sampler import Chain, Chunk
+from nutkin.sampler import Chain, Chunk, advance_together
 from nutkin.sampler import Run as Chains
 from nutkin_port.limits import Limits
 
@@ -97,23 +97,25 @@ class Run:
             self._error = self._error or error
         self.cancel()
 
-    def _submit(self, task: Callable[[ChainState], None], state: ChainState) -> None:
-        self._pool.submit(self._attempt, task, state)
+    def _submit(self, task: Callable[..., None], *states: ChainState) -> None:
+        self._pool.submit(self._attempt, task, *states)
 
-    def _attempt(self, task: Callable[[ChainState], None], state: ChainState) -> None:
+    def _attempt(self, task: Callable[..., None], *states: ChainState) -> None:
         try:
-            task(state)
+            task(*states)
         except Exception as error:  # the answer of the run, whatever it is
             self.fail(error)
-            self._end(state)
+            for state in states:
+                self._end(state)
 
-    def _advance(self, state: ChainState) -> None:
+    def _advance(self, *states: ChainState) -> None:
         if not self._cancelled:
-            chunk = state.chain.advance(CHUNK_SECONDS)
-            if chunk is not None:
-                state.unsent.extend(pieces(chunk, self._limits))
-            self._report(state)
-        self._flush(state)
+            for chunk in advance_together([state.chain for state in states], CHUNK_SECONDS):
+                self._states[chunk.chain].unsent.extend(pieces(chunk, self._limits))
+            for state in states:
+                self._report(state)
+        for state in states:
+            self._attempt(self._flush, state)
 
     def _flush(self, state: ChainState) -> None:
         """Sends what credit allows; then the chain is parked, ended, left to wait, or queued for its next step."""
@@ -153,9 +155,11 @@ class Run:
             self.fail(error)  # ends this chain too: it waits
             return
         with self._lock:
-            woken = [self._waiting.pop(chain.index) for chain in met if chain.index in self._waiting]
-        for other in woken:
-            self._submit(self._advance, other)
+            woken = [
+                [self._waiting.pop(chain.index) for chain in chains if chain.index in self._waiting] for chains in met
+            ]
+        for states in filter(None, woken):
+            self._submit(self._advance, *states)
 
     def _report(self, state: ChainState) -> None:
         """At most one `progress` in PROGRESS_SECONDS, of the chain that waited longest; one of each that finished."""

@@ -54,12 +54,12 @@ class Preparation:
             step = self.density.program.steps[index]
             if isinstance(step, Likelihood):
                 data = (self._host_value(node, arrays, computed) for node in step.data)
-                arguments[index] = jax.device_put(step.prepare(*data))
+                arguments[index] = step.prepare(*data)
             elif isinstance(step, Computed):
                 arguments[index] = computed[index]
             elif index not in inlined:
-                arguments[index] = jax.device_put(arrays[index])
-        return arguments
+                arguments[index] = arrays[index]
+        return jax.device_put(arguments)
 
     def _compute(self, arrays: Mapping[int, np.ndarray]) -> Mapping[int, jax.Array]:
         if not self._computed:

@@ -5,21 +5,22 @@ How the iterations of a window are cut into chunks follows the clock, and change
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import jax
 import numpy as np
 
 from nutkin.errors import InitFailed
 from nutkin.model.types import DTYPES
 from nutkin.sampler.adaptation import RUN, SEARCH, SEEK_POINT, Adapted
 from nutkin.sampler.compiled import Sampler
-from nutkin.sampler.kernel import MAX_STARTS, STATISTICS, Control, State, initial_state, pack, unpack, write
+from nutkin.sampler.kernel import MAX_STARTS, STATISTICS
 from nutkin.sampler.metric import Metric
 from nutkin.sampler.moments import Collector
 from nutkin.sampler.options import DENSE, Options
+from nutkin.sampler.state import Control, State, counted, initial_state, pack, unpack, write
 from nutkin.sampler.warmup import SAMPLE, WARMUP, Adaptation, Learned, Window
 
 _FIRST_CHUNK, _GROWTH = 16, 32
@@ -80,18 +81,19 @@ class Chain:
         self.index = index
         self._sampler, self._options = sampler, options
         self._dimension = sampler.target.dimension
-        dtype = DTYPES[sampler.target.precision]
         self._done = {WARMUP: 0, SAMPLE: 0}
         self._sent = {WARMUP: 0, SAMPLE: 0}
         self._gradients = 0
         self._tree_depth = 0.0
-        self._next_count = _FIRST_CHUNK
+        self._seconds_each, self._most_next = math.inf, _FIRST_CHUNK
         self._divergences = 0  # in this phase
         self._window = window
-        state = initial_state(self._dimension, options.seed, index, centre, dtype)
-        self._floats, self._words = pack(state, window.tuning, spread.astype(dtype), Control(), np)
+        state = initial_state(self._dimension, options.seed, index, centre)
+        self._packed = pack(state, window.tuning, spread, Control())
         # Of a dense metric: the program's argument, the factor, and its inverse, the last two None while diagonal.
-        self._factors = np.stack([np.eye(self._dimension, dtype=dtype)] * 2) if options.mass_matrix == DENSE else None
+        self._factors = None
+        if options.mass_matrix == DENSE:
+            self._factors = np.stack([np.eye(self._dimension, dtype=DTYPES[sampler.target.precision])] * 2)
         self._factor = self._inverse = None
         self.begin(window)
 
@@ -104,7 +106,7 @@ class Chain:
         self._window = window
         self._in_window = 0
         self._divergences_before = self._divergences
-        write(self._floats, self._words, tuning=window.tuning)
+        write(self._packed, tuning=window.tuning)
         self._collector = Collector(dense=self._factors is not None)
         self._steps: list[np.ndarray] = []
 
@@ -114,12 +116,12 @@ class Chain:
             gradient = self.state.point.gradient
             gradient[:] = self._by_position(gradient)
             factor = np.eye(self._dimension) if metric.factor is None else metric.factor
-            self._factors = np.stack([factor, factor.T]).astype(gradient.dtype)
+            self._factors = np.stack([factor, factor.T]).astype(self._factors.dtype)
             self._inverse = None if metric.factor is None else np.linalg.inv(factor)
             gradient[:] = factor.T @ gradient
         self._factor = metric.factor
         mode = SEARCH if adaptation.searches else RUN
-        write(self._floats, self._words, adapted=Adapted(mode, metric.inverse_mass, adaptation.step))
+        write(self._packed, adapted=Adapted(mode, metric.inverse_mass, adaptation.step))
 
     def _by_position(self, gradients: np.ndarray) -> np.ndarray:
         """Gradients (..., d) in the chain's coordinates -> those by the position."""
@@ -139,7 +141,7 @@ class Chain:
 
     @property
     def state(self) -> State:
-        return unpack(self._floats, self._words)[0]
+        return unpack(self._packed)[0]
 
     @property
     def waits(self) -> bool:
@@ -159,39 +161,48 @@ class Chain:
 
         None: nothing is to be sent (warmup that is not kept). Errors: InitFailed.
         """
-        window, thin = self._window, self._options.thin
-        phase, done = window.phase, self._done[window.phase]
-        count = min(self._next_count, self._sampler.capacity, window.iterations - self._in_window)
-        first, stride = (-done - 1) % thin, thin
-        if phase == WARMUP:
-            first, stride = (0, 1) if self._options.keep_warmup else (count, 1)
-        control = Control(count, window.depth_cap, int(window.tunes), min(first, count), stride)
-        write(self._floats, self._words, control=control)
+        return next(iter(advance_together([self], seconds)), None)
 
-        started = time.perf_counter()
-        self._floats, self._words, rows, outputs = self._sampler.advance(self._floats, self._words, self._factors)
-        elapsed = time.perf_counter() - started
-        gradients, mode = self._words[3:5].tolist()
+    @property
+    def expected_seconds(self) -> float:
+        """Of the rest of its window, as the last call lets expect; infinite before the first."""
+        return self._seconds_each * (self._window.iterations - self._in_window)
+
+    def _most(self, seconds: float) -> int:
+        """The iterations that its next call may make."""
+        affordable = _FIRST_CHUNK if math.isinf(self._seconds_each) else max(1, int(seconds / self._seconds_each))
+        return min(affordable, self._most_next, self._window.iterations - self._in_window)
+
+    def _control(self, count: int) -> Control:
+        window, thin = self._window, self._options.thin
+        first, stride = (-self._done[window.phase] - 1) % thin, thin
+        if window.phase == WARMUP:
+            first, stride = (0, 1) if self._options.keep_warmup else (count, 1)
+        return Control(count, window.depth_cap, int(window.tunes), min(first, count), stride)
+
+    def _take(self, packed: np.ndarray, rows: np.ndarray, seconds: float) -> None:
+        """`rows` (count, 2 d + 7), which are kept until the end of the window, took `seconds`."""
+        window, count = self._window, len(rows)
+        self._packed = packed
+        gradients, mode = counted(packed)
         # The chain counts modulo 2^32, which one call cannot exceed.
         self._gradients += (gradients - self._gradients) % 2**32
         if mode == SEEK_POINT:
             raise self._no_start()
 
-        self._next_count = max(1, min(int(count * seconds / elapsed), _GROWTH * count))
-        statistics = rows[:count, 2 * self._dimension :]
+        self._seconds_each, self._most_next = seconds / count, _GROWTH * count
+        statistics = rows[:, 2 * self._dimension :]
         depths, diverging = statistics[:, [_TREE_DEPTH, _DIVERGING]].sum(0).tolist()
         self._divergences += int(diverging)
         self._tree_depth = depths / count
-        self._done[phase] += count
+        self._done[window.phase] += count
         self._in_window += count
         if window.learns_metric:
-            self._collector.add(self._moment_rows(rows[:count]))
+            self._collector.add(self._moment_rows(rows))
         if window.learns_step:
             self._steps.append(statistics[:, [_STEP_SIZE, _ACCEPTANCE]])
         if self.waits:
             self._learned = self._summed_up()
-        kept = statistics[first::stride]
-        return self._chunk(phase, kept, outputs) if len(kept) else None
 
     def _summed_up(self) -> Learned:
         steps = np.concatenate(self._steps) if self._steps else np.empty((0, 2))
@@ -235,10 +246,10 @@ class Chain:
             gradients=self._gradients,
         )
 
-    def _chunk(self, phase: str, statistics: np.ndarray, outputs: Mapping[str, jax.Array]) -> Chunk:
-        count = len(statistics)
-        names = outputs if self._options.variables is None else self._options.variables
-        variables = {name: np.asarray(outputs[name])[:count] for name in names}
+    def _chunk(self, statistics: np.ndarray, blocks: Mapping[str, np.ndarray], rows: slice) -> Chunk:
+        """Draws with these statistics (count, 7), whose values are these rows of the blocks."""
+        phase, count = self._window.phase, len(statistics)
+        variables = self._sampler.blocks.split(blocks, rows, self._options.variables)
         stats = {
             name: statistics[:, i].astype(_STATISTIC_TYPES.get(name, np.float64)) for i, name in enumerate(STATISTICS)
         }
@@ -264,3 +275,30 @@ class Chain:
             expected="a finite log density with a finite gradient",
             hint="check the data against the supports of the distributions, or give starting values with `init`",
         )
+
+
+def advance_together(chains: Sequence[Chain], seconds: float = 0.05) -> list[Chunk]:
+    """As `Chain.advance`, for chains of a run in one call: worth it where the call costs more than the iterations.
+
+    At most as many as the program has slots, in windows of the same length and equally far in them."""
+    sampler = chains[0]._sampler
+    count = min([sampler.capacity // len(chains), *(chain._most(seconds) for chain in chains)])
+    controls = [chain._control(count) for chain in chains]
+    packed = np.zeros((sampler.slots, len(chains[0]._packed)))
+    for chain, control, slot in zip(chains, controls, packed, strict=False):
+        write(chain._packed, control=control)
+        slot[:] = chain._packed
+
+    started = time.perf_counter()
+    packed, rows, blocks = sampler.advance(packed, chains[0]._factors)
+    elapsed = (time.perf_counter() - started) / len(chains)
+
+    chunks, kept = [], 0
+    for i, (chain, control) in enumerate(zip(chains, controls, strict=True)):
+        own = rows[i * count : (i + 1) * count]
+        chain._take(packed[i], own, elapsed)
+        statistics = own[control.first :: control.stride, 2 * chain._dimension :]
+        if len(statistics):
+            chunks.append(chain._chunk(statistics, blocks, slice(kept, kept + len(statistics))))
+        kept += len(statistics)
+    return chunks

@@ -1,13 +1,18 @@
-"""The compiled program of one chain: n iterations a call, from the search for an initial point to the last draw.
+"""The compiled program of a chain: n iterations a call, from the search for an initial point to the last draw.
 
-    advance(floats, words, factors, inputs) -> (floats, words, rows (cap, 2 d + 7), outputs by name (cap, ...))
+    advance(packed (slots, 22 + 4 d), factors, inputs) -> (packed, rows (capacity, 2 d + 7), blocks (capacity, ...))
 
-A row is a draw, the gradient there, and the statistics of its transition. Outputs are the constrained values of the
-rows `first`, `first + stride`, ... of this call. The metric and the rules of the iterations are data, and what is
+`packed` holds chains as `nutkin.sampler.state` packs them; a call advances one after the other, up to the first slot
+with n = 0. A row is a draw, the gradient there, and the statistics of its transition. The blocks are the constrained
+values of the rows `first`, `first + stride`, ... of each chain, as `nutkin.sampler.output_blocks` joins them. Rows and
+values of the chains follow each other without gaps. The metric and the rules of the iterations are data, and what is
 learned from the rows is worked out on the host, so a run needs one executable. Random numbers are threefry(chain key,
 (tick, tag | j)), where tick counts the transitions that the chain has made: how a run was cut into calls cannot change
-its draws. Control flow is native (nested while loops), which XLA:CPU compiles into one function when the gradient
-allows it.
+its draws.
+
+Control flow is native (nested while loops), which XLA:CPU compiles into one function when the gradient allows it. All
+of it is in the loop over chains: what XLA runs as steps of their own ahead of a loop costs each call, and it hands more
+than eight of them to other threads.
 """
 
 from __future__ import annotations
@@ -17,11 +22,12 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
 
-from nutkin.sampler.adaptation import METRIC_RANGE, RUN, SEEK_POINT, Adapted, Step, Tuning, adapt
+from nutkin.sampler.adaptation import METRIC_RANGE, RUN, SEEK_POINT, adapt
 from nutkin.sampler.counter_rng import normals, threefry_once, uniform, uniform_fine
+from nutkin.sampler.output_blocks import OutputBlocks
+from nutkin.sampler.state import Control, State, iterations, pack, unpack_typed
 from nutkin.sampler.transition import Point, build_transition, empty_checkpoints
 
 STATISTICS = ("lp", "energy", "acceptance_rate", "step_size", "tree_depth", "n_steps", "diverging")
@@ -30,90 +36,16 @@ MAX_STARTS = 100  # random initial points that are tried before the chain gives 
 _TAG_ITERATION, _TAG_JITTER = 1, 4
 
 
-class State(NamedTuple):
-    """All that a chain is between two transitions, but for the factor of a dense metric. With one, the gradient is that
-    by the coordinates y of position + factor y, in which the metric is diagonal."""
+class _Call(NamedTuple):
+    """Where a call is: the chain that it advances, and how many rows and kept draws are written."""
 
-    point: Point
-    key: jax.Array  # uint32 (2,)
-    tick: jax.Array  # uint32: transitions made so far, those of searches included
-    gradients: jax.Array  # uint32: leapfrog steps so far, modulo 2^32
-    adapted: Adapted
-
-
-class Control(NamedTuple):
-    """What a call shall do, all integers. Outputs are made of the rows first, first + stride, ... below n."""
-
-    n: int = 0
-    depth_cap: int = 0
-    tune: int = 0  # 1: every iteration updates the step size
-    first: int = 0
-    stride: int = 1
-
-
-def initial_state(dimension: int, seed: int, chain: int, centre: np.ndarray, dtype: np.dtype) -> State:
-    """A chain that has not begun: `centre` (d,) is the middle of its random starts."""
-    zero, zeros = dtype.type(0), np.zeros(dimension, dtype)
-    key = np.random.SeedSequence(seed, spawn_key=(chain,)).generate_state(2)
-    step = Step(dtype.type(1), zero, zero, zero, zero)
-    adapted = Adapted(np.int32(SEEK_POINT), np.ones(dimension, dtype), step)
-    return State(Point(centre.astype(dtype), zeros, zero), key, np.uint32(0), np.uint32(0), adapted)
-
-
-def pack(state: State, tuning: Tuning, spread: Any, control: Control, xp) -> tuple[Any, Any]:
-    """-> (floats (4 d + 12,), words uint32 (10,)): two arguments keep a call cheap. `xp` is numpy or jax.numpy.
-
-    `spread` (d,): half the width of the random starts around the state's position."""
-    (q, g, logp), key, tick, gradients, (mode, inverse_mass, step) = state
-    floats = xp.concatenate([q, g, inverse_mass, xp.stack([logp, *step, *tuning]).astype(q.dtype), spread])
-    counters = xp.stack([xp.asarray(v).astype(np.uint32) for v in (tick, gradients, mode, *control)])
-    return floats, xp.concatenate([xp.asarray(key), counters])
-
-
-def unpack(floats: Any, words: Any) -> tuple[State, Tuning, Any, Control]:
-    """The inverse of `pack`: views, if the arrays are numpy's."""
-    dimension = (len(floats) - 12) // 4
-    q, g, inverse_mass = (floats[i * dimension : (i + 1) * dimension] for i in range(3))
-    logp, *numbers = (floats[3 * dimension + i] for i in range(12))
-    step, tuning = numbers[:5], Tuning(*numbers[5:])
-    adapted = Adapted(words[4].astype(np.int32), inverse_mass, Step(*step))
-    control = Control(*(words[5 + i].astype(np.int32) for i in range(5)))
-    state = State(Point(q, g, logp), words[:2], words[2], words[3], adapted)
-    return state, tuning, floats[3 * dimension + 12 :], control
-
-
-def write(
-    floats: np.ndarray,
-    words: np.ndarray,
-    *,
-    adapted: Adapted | None = None,
-    tuning: Tuning | None = None,
-    control: Control | None = None,
-) -> None:
-    """Replaces parts of a packed chain in place."""
-    dimension = (len(floats) - 12) // 4
-    if adapted is not None:
-        floats[2 * dimension : 3 * dimension] = adapted.inverse_mass
-        floats[3 * dimension + 1 : 3 * dimension + 6] = adapted.step
-        words[4] = adapted.mode
-    if tuning is not None:
-        floats[3 * dimension + 6 : 3 * dimension + 12] = tuning
-    if control is not None:
-        words[5:] = control
-
-
-def _as(dtype, numbers):
-    return [jnp.asarray(number).astype(dtype) for number in numbers]
-
-
-def _repacked(floats: jax.Array, words: jax.Array, state: State) -> tuple[jax.Array, jax.Array]:
-    """A packed chain with another state, traced: the rest stays in its place."""
-    (q, g, logp), _, *counters, (mode, inverse_mass, step) = state
-    dimension = len(q)
-    scalars = jnp.stack(_as(floats.dtype, (logp, *step)))
-    for part, at in ((q, 0), (g, dimension), (inverse_mass, 2 * dimension), (scalars, 3 * dimension)):
-        floats = lax.dynamic_update_slice(floats, part, (at,))
-    return floats, lax.dynamic_update_slice(words, jnp.stack(_as(jnp.uint32, (*counters, mode))), (2,))
+    chain: jax.Array
+    packed: jax.Array
+    rows: jax.Array
+    row: jax.Array
+    buffers: dict[str, jax.Array]
+    kept: jax.Array
+    constants: Any
 
 
 def _when(flag, function, state):
@@ -136,20 +68,47 @@ def _start_radius(tick):
 def build_advance(
     log_density: Callable[..., jax.Array],
     outputs: Callable[..., Mapping[str, jax.Array]],
+    blocks: OutputBlocks,
     dimension: int,
+    dtype: Any,
     max_depth: int,
     capacity: int,
     *,
     dense: bool = False,
-) -> Callable[..., tuple[jax.Array, jax.Array, jax.Array, Mapping[str, jax.Array]]]:
-    """-> advance, to be jitted. `log_density(position, inputs)`, `outputs(position, inputs)`; `capacity` is the most
-    iterations of one call. A `dense` program takes the factor of the metric and its transpose, (2, d, d), as
-    `factors`; else they are None.
+) -> Callable[..., tuple[jax.Array, jax.Array, Mapping[str, jax.Array]]]:
+    """-> advance, to be jitted. `log_density(position, inputs)` and `outputs(position, inputs)` are of `dtype`;
+    `blocks` says where the outputs go; `capacity` is the most iterations of one call, those of all its chains. A
+    `dense` program takes the factor of the metric and its transpose, (2, d, d), as `factors`; else they are None."""
 
-    The carry of the loop is as packed as its arguments: what is unpacked outside of it costs a call 0.1 ms."""
+    def advance(packed, factors, inputs):
+        def at(carry: _Call):
+            return lax.dynamic_index_in_dim(carry.packed, carry.chain, 0, keepdims=False)
 
-    def advance(floats, words, factors, inputs):
-        dtype = floats.dtype
+        def chain(carry: _Call):
+            factors, inputs = carry.constants
+            state, tuning, spread, control = unpack_typed(at(carry), dtype)
+            state, rows = iterate(state, carry.rows, carry.row, tuning, spread, control, factors, inputs)
+            kept, buffers = fill(carry.buffers, carry.kept, rows, carry.row, control, inputs)
+            done = pack(state, tuning, spread, control, jnp)
+            return _Call(
+                carry.chain + 1,
+                lax.dynamic_update_index_in_dim(carry.packed, done, carry.chain, 0),
+                rows,
+                carry.row + control.n,
+                buffers,
+                kept,
+                lax.optimization_barrier(carry.constants),  # else XLA moves work on the data out of this loop
+            )
+
+        def more(carry: _Call):
+            return (carry.chain < len(packed)) & (iterations(at(carry)) > 0)
+
+        zero, rows = jnp.int32(0), jnp.zeros((capacity, 2 * dimension + len(STATISTICS)), jnp.float64)
+        call = _Call(zero, packed, rows, zero, blocks.empty(capacity), zero, (factors, inputs))
+        call = lax.while_loop(more, chain, call)
+        return call.packed, call.rows, call.buffers
+
+    def iterate(state, rows, first_row, tuning, spread, control: Control, factors, inputs):
         value_and_gradient = jax.value_and_grad(lambda q: log_density(q, inputs))
 
         def around(origin):
@@ -162,14 +121,12 @@ def build_advance(
             return at
 
         def iteration(carry):
-            i, floats, words, rows, checkpoints = carry
-            state, tuning, spread, control = unpack(floats, words)
+            i, state, rows, checkpoints = carry
             mode = state.adapted.mode
             running, seeking = mode == RUN, mode == SEEK_POINT
-            key = (state.key[0], state.key[1])
 
             def rng(tag, j):
-                return threefry_once(key, (state.tick, jnp.uint32(tag << 24) + j.astype(jnp.uint32)))
+                return threefry_once(state.key, (state.tick, jnp.uint32(tag << 24) + j.astype(jnp.uint32)))
 
             pairs = 2 * ((dimension + 1) // 2)
             uniforms = uniform_fine(*rng(_TAG_ITERATION, lax.iota(jnp.uint32, pairs)))
@@ -219,9 +176,9 @@ def build_advance(
             for part, at in (
                 (new.position, 0),
                 (new.gradient, dimension),
-                (jnp.stack(_as(jnp.float64, numbers)), 2 * dimension),
+                (jnp.stack([jnp.asarray(number).astype(jnp.float64) for number in numbers]), 2 * dimension),
             ):
-                rows = lax.dynamic_update_slice(rows, part.astype(rows.dtype)[None], (i, jnp.int32(at)))
+                rows = lax.dynamic_update_slice(rows, part.astype(rows.dtype)[None], (first_row + i, jnp.int32(at)))
             state = State(
                 new,
                 state.key,
@@ -229,38 +186,25 @@ def build_advance(
                 state.gradients + outcome.leaves.astype(jnp.uint32),
                 adapted,
             )
-            floats, words = _repacked(floats, words, state)
-            return i + running.astype(jnp.int32), floats, words, rows, outcome.checkpoints
+            return i + running.astype(jnp.int32), state, rows, outcome.checkpoints
 
         def more(carry):
-            state, _, _, control = unpack(*carry[1:3])
-            return (carry[0] < control.n) & ((state.adapted.mode != SEEK_POINT) | (state.tick < MAX_STARTS))
+            i, state = carry[:2]
+            return (i < control.n) & ((state.adapted.mode != SEEK_POINT) | (state.tick < MAX_STARTS))
 
-        _, floats, words, rows, _ = lax.while_loop(
-            more,
-            iteration,
-            (
-                jnp.int32(0),
-                floats,
-                words,
-                jnp.zeros((capacity, 2 * dimension + len(STATISTICS)), jnp.float64),
-                empty_checkpoints(dimension, max_depth, dtype),
-            ),
-        )
-        return floats, words, rows, _outputs(rows, unpack(floats, words)[3], inputs, dtype)
+        carry = (jnp.int32(0), state, rows, empty_checkpoints(dimension, max_depth, dtype))
+        return lax.while_loop(more, iteration, carry)[1:3]
 
-    def _outputs(rows, control: Control, inputs, dtype):
-        """Row by row, so that no value depends on its place in the chunk."""
-        shapes = jax.eval_shape(outputs, jnp.zeros(dimension, dtype), inputs)
-        empty = {name: jnp.zeros((capacity, *s.shape), s.dtype) for name, s in shapes.items()}
+    def fill(buffers, kept, rows, first_row, control: Control, inputs):
+        """Row by row, so that no value depends on its place in the call."""
 
         def body(carry):
-            i, k, buffers = carry
-            position = lax.dynamic_slice(rows, (i, jnp.int32(0)), (1, dimension))[0].astype(dtype)
-            values = outputs(position, inputs)
-            filled = {name: lax.dynamic_update_index_in_dim(buffers[name], values[name], k, 0) for name in buffers}
-            return i + control.stride, k + 1, filled
+            i, kept, buffers = carry
+            position = lax.dynamic_slice(rows, (first_row + i, jnp.int32(0)), (1, dimension))[0].astype(dtype)
+            values = blocks.joined(outputs(position, inputs))
+            filled = {name: lax.dynamic_update_index_in_dim(buffers[name], values[name], kept, 0) for name in buffers}
+            return i + control.stride, kept + 1, filled
 
-        return lax.while_loop(lambda c: c[0] < control.n, body, (control.first, jnp.int32(0), empty))[2]
+        return lax.while_loop(lambda carry: carry[0] < control.n, body, (control.first, kept, buffers))[1:]
 
     return advance

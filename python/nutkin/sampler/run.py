@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,8 @@ from nutkin.sampler.options import POOLED, Options
 from nutkin.sampler.pooled import Pooled
 from nutkin.sampler.warmup import SAMPLE, Scheme
 from nutkin.sampler.windowed import Windowed
+
+_SHORT_CALL_SECONDS = 0.004  # a call and the change of threads around it cost a tenth of it
 
 
 def cores() -> int:
@@ -66,8 +69,9 @@ class Run:
         self._warming = len(self._groups) if options.warmup else 0
         self._warm = self._started
 
-    def meet(self, chain: Chain) -> tuple[Chain, ...]:
-        """`chain` waits. -> the chains that may be advanced again: none, until the last of its group is here.
+    def meet(self, chain: Chain) -> tuple[tuple[Chain, ...], ...]:
+        """`chain` waits. -> the chains that may be advanced again, those in one tuple best in one call: none, until the
+        last of its group is here.
 
         Any thread may call it; what the chains learned is worked out once, by the last to come, in their order."""
         group = self._groups[chain.index if len(self._groups) > 1 else 0]
@@ -83,7 +87,19 @@ class Run:
             with self._lock:
                 self._warming -= 1
                 self._warm = time.monotonic()
-        return group.chains
+        return tuple(self._calls(group.chains))
+
+    def _calls(self, chains: Sequence[Chain]) -> Iterator[tuple[Chain, ...]]:
+        """The chains, as many in each tuple as fit into a short call."""
+        together: list[Chain] = []
+        expected = 0.0
+        for chain in chains:
+            expected += chain.expected_seconds
+            if together and (expected > _SHORT_CALL_SECONDS or len(together) == self.sampler.slots):
+                yield tuple(together)
+                together, expected = [], chain.expected_seconds
+            together.append(chain)
+        yield tuple(together)
 
     def seconds(self) -> dict[str, float]:
         """Wall time since the run was made: `warmup` until the last chain had ended it, `sample` since then."""

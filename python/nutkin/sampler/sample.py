@@ -14,7 +14,7 @@ import numpy as np
 from nutkin.compile import bind
 from nutkin.errors import InvalidOption
 from nutkin.model import read
-from nutkin.sampler.chain import Chain, Chunk, Summary
+from nutkin.sampler.chain import Chain, Chunk, Summary, advance_together
 from nutkin.sampler.compiled import compile_sampler
 from nutkin.sampler.options import Options
 from nutkin.sampler.run import Run, cores
@@ -71,27 +71,29 @@ def _finish(run: Run) -> tuple[list[list[Chunk]], dict[str, float]]:
     ended: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()  # an entry for each chain that is finished
     failed = threading.Event()
 
-    def advance(chain: Chain) -> None:
-        """Until it has to wait for others; the last to wait wakes them, and goes on itself."""
+    def advance(chains: tuple[Chain, ...]) -> None:
+        """Until they have to wait for others; the last to wait wakes them, and goes on itself."""
+        ready = [chains]
         try:
-            while not (chain.finished or failed.is_set()):
-                if not chain.waits:
-                    if (chunk := chain.advance()) is not None:
-                        chunks[chain.index].append(chunk)
-                elif met := run.meet(chain):
-                    for other in met:
-                        if other is not chain:
-                            threads.submit(advance, other)
-                else:
-                    return
-            ended.put(None)
+            while ready and not failed.is_set():
+                chains, *others = ready
+                for other in others:
+                    threads.submit(advance, other)
+                for chunk in advance_together(chains):
+                    chunks[chunk.chain].append(chunk)
+                ready = []
+                for chain in chains:
+                    if chain.finished:
+                        ended.put(None)
+                    else:
+                        ready += run.meet(chain) if chain.waits else [(chain,)]
         except BaseException as error:
             failed.set()
             ended.put(error)
 
     with ThreadPoolExecutor(cores()) as threads:
         for chain in run.chains:
-            threads.submit(advance, chain)
+            threads.submit(advance, (chain,))
         for _ in run.chains:
             if (error := ended.get()) is not None:
                 raise error

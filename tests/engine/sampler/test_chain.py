@@ -6,8 +6,8 @@ from engine.schools import DATA, eight_schools
 from nutkin.compile import bind
 from nutkin.errors import InitFailed, InvalidOption
 from nutkin.model import read
-from nutkin.sampler import STATISTICS, Init, Options, Run, compile_sampler
-from nutkin.sampler.kernel import unpack
+from nutkin.sampler import STATISTICS, Init, Options, Run, advance_together, compile_sampler
+from nutkin.sampler.state import unpack
 
 
 def target(tree, **data):
@@ -19,26 +19,28 @@ def sampler():
     return compile_sampler(target(eight_schools(), **DATA))
 
 
-def finish(run, *, cut=None):
-    """All chunks of each chain; `cut` fixes how many iterations a call makes."""
+def finish(run, *, cut=None, together=False):
+    """All chunks of each chain; `cut` fixes how many iterations a call makes; all chains make them `together`."""
     chunks = [[] for _ in run.chains]
     ready = list(run.chains)
     while ready:
-        chain = ready.pop(0)
-        while not (chain.waits or chain.finished):
-            if cut is not None:
-                chain._next_count = cut
-            if (chunk := chain.advance()) is not None:
-                chunks[chain.index].append(chunk)
-        if chain.waits:
-            ready += run.meet(chain)
+        chains, ready = (ready, []) if together else (ready[:1], ready[1:])
+        for chain in chains if cut is not None else ():
+            chain._most_next = cut
+        for chunk in advance_together(chains):
+            chunks[chunk.chain].append(chunk)
+        for chain in chains:
+            if chain.waits:
+                ready += [other for others in run.meet(chain) for other in others]
+            elif not chain.finished:
+                ready.append(chain)
     return chunks
 
 
-def collect(sampler, *, cut=None, **options):
+def collect(sampler, *, cut=None, together=False, **options):
     """Chain 1 of a run of two, and all its chunks."""
     run = Run(sampler, Options(**{"chains": 2, "draws": 60, "warmup": 80, "seed": 3, **options}))
-    return run.chains[1], finish(run, cut=cut)[1]
+    return run.chains[1], finish(run, cut=cut, together=together)[1]
 
 
 def joined(chunks, phase="sample"):
@@ -61,6 +63,34 @@ def test_draws_do_not_depend_on_how_the_run_is_cut(sampler, cut, adaptation):
             np.testing.assert_array_equal(values, wanted[name])
 
 
+@pytest.mark.parametrize("options", [{"keep_warmup": True}, {"thin": 7}, {"variables": ("best", "theta")}])
+def test_draws_do_not_depend_on_which_chains_share_a_call(sampler, options):
+    """Of the calls of three chains with up to 1024 rows."""
+    runs = [Run(sampler, Options(chains=3, draws=400, warmup=190, seed=3, **options)) for _ in range(2)]
+    apart, shared = (finish(run, together=together) for run, together in zip(runs, (False, True), strict=True))
+    for one, other in zip(apart, shared, strict=True):
+        for phase in {chunk.phase for chunk in one}:
+            for group in ("variables", "stats"):
+                for name in getattr(one[0], group):
+                    values = [
+                        np.concatenate([getattr(c, group)[name] for c in chunks if c.phase == phase])
+                        for chunks in (one, other)
+                    ]
+                    np.testing.assert_array_equal(*values)
+    assert [chain.summary().gradients for chain in runs[0].chains] == [c.summary().gradients for c in runs[1].chains]
+
+
+def test_chains_share_calls_that_are_short(sampler):
+    """The chains of a run in a call, as many as the program has slots; none in calls that take longer."""
+    run = Run(sampler, Options(chains=6))
+    for chain, seconds in zip(run.chains, (1e-6, 1e-6, 1e-6, 1e-6, 1e-6, 1.0), strict=True):
+        while not chain.waits:
+            chain.advance()
+        chain._seconds_each = seconds
+        met = run.meet(chain)
+    assert [[chain.index for chain in chains] for chains in met] == [[0, 1, 2, 3], [4], [5]]
+
+
 def test_draws_depend_on_seed_and_chain(sampler):
     mu = joined(collect(sampler)[1])["mu"]
     assert not np.array_equal(mu, joined(collect(sampler, seed=4)[1])["mu"])
@@ -70,7 +100,7 @@ def test_draws_depend_on_seed_and_chain(sampler):
 
 def test_large_seeds_are_no_chains_of_small_ones(sampler):
     first = [Run(sampler, Options(chains=2, seed=seed)).chains for seed in (0, 2**32, 2**64 - 1)]
-    keys = {tuple(chain.state.key.tolist()) for chains in first for chain in chains}
+    keys = {chain.state.key for chains in first for chain in chains}
     assert len(keys) == 6
 
 
@@ -158,7 +188,7 @@ def test_starts_at_given_values(sampler):
     chain = Run(sampler, Options(chains=1, warmup=0, draws=1, init=Init(values=values))).chains[0]
     position, _ = sampler.target.unconstrain(values)
     np.testing.assert_allclose(chain.state.point.position, position)
-    assert (unpack(chain._floats, chain._words)[2] == 0).all()
+    assert (unpack(chain._packed)[2] == 0).all()
     assert chain.advance().count == 1
 
 

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from engine.builder import Builder
-from engine.model.native.hoisting import stepwise_loops
+from engine.model.native.hoisting import steps, stepwise_loops
 from engine.schools import DATA, eight_schools
 from nutkin.compile import bind
 from nutkin.model import read
-from nutkin.sampler.adaptation import Tuning
-from nutkin.sampler.kernel import Control, build_advance, initial_state, pack
+from nutkin.sampler.kernel import build_advance
+from nutkin.sampler.output_blocks import OutputBlocks
+from nutkin.sampler.state import packed_size
 
 ROWS = 200
 
@@ -55,13 +56,16 @@ def gaussian_process() -> tuple[Builder, dict[str, np.ndarray]]:
     return tree, {"K": np.eye(4), "zero": np.zeros(4), "y": np.ones(4)}
 
 
-def stepwise(tree: Builder, data: dict[str, np.ndarray], **options) -> list[str]:
+def compiled(tree: Builder, data: dict[str, np.ndarray], **options) -> jax.stages.Compiled:
     target = bind(read(tree.tree()), {name: np.asarray(value) for name, value in data.items()}, tree.tensors, **options)
     d = target.dimension
-    advance = build_advance(target.log_density, target.outputs, d, 10, 100)
-    state = initial_state(d, 0, 0, np.zeros(d), np.dtype(np.float64))
-    arguments = (*pack(state, Tuning(), np.zeros(d), Control(), np), None, target.arguments)
-    return stepwise_loops(jax.jit(advance).lower(*arguments).compile())
+    blocks = OutputBlocks((*target.parameters, *target.deterministic))
+    advance = build_advance(target.log_density, target.outputs, blocks, d, np.dtype(np.float64), 10, 100)
+    return jax.jit(advance).lower(np.zeros((4, packed_size(d))), None, target.arguments).compile()
+
+
+def stepwise(*model, **options) -> list[str]:
+    return stepwise_loops(compiled(*model, **options))
 
 
 @pytest.mark.parametrize(
@@ -77,6 +81,14 @@ def stepwise(tree: Builder, data: dict[str, np.ndarray], **options) -> list[str]
 )
 def test_the_loop_of_a_chain_is_one_native_function(model):
     assert stepwise(*model()) == []
+
+
+@pytest.mark.parametrize(
+    "model", [lambda: (eight_schools(), DATA), lambda: regression("student_t")], ids=["eight schools", "student_t"]
+)
+def test_a_call_is_few_steps(model):
+    """XLA runs up to eight in the thread that calls, and hands more to others, which costs a call 0.1 ms."""
+    assert len(steps(compiled(*model()))) <= 8
 
 
 def test_without_the_rewrites_a_scatter_runs_step_by_step():

@@ -40,6 +40,13 @@ def native_loops(compiled) -> int:
     return sum('xla_cpu_small_call="true"' in line for line in computations[entry])
 
 
+def steps(compiled) -> list[str]:
+    """The instructions of the program's entry that are run."""
+    computations, entry = _computations(compiled.as_text())
+    free = re.compile(r"\b(?:parameter|constant|tuple|get-tuple-element|bitcast)\(")
+    return [line.strip() for line in computations[entry] if " = " in line and not free.search(line.split(" = ")[1])]
+
+
 def _computations(text: str) -> tuple[dict[str, list[str]], str]:
     computations, entry, current = {}, "", []
     for line in text.splitlines():
