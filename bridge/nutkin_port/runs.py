@@ -70,8 +70,8 @@ class Run:
         self._chains = chains
 
     def start(self) -> None:
-        for state in self._states:
-            self._submit(self._advance, state)
+        for chains in self._chains.first_calls():
+            self._submit(self._advance, *(self._states[chain.index] for chain in chains))
 
     def ack(self, chunks: int) -> None:
         """Lets this many more `draws` messages go out."""

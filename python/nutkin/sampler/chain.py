@@ -85,7 +85,7 @@ class Chain:
         self._sent = {WARMUP: 0, SAMPLE: 0}
         self._gradients = 0
         self._tree_depth = 0.0
-        self._seconds_each, self._most_next = math.inf, _FIRST_CHUNK
+        self._seconds_each, self._most_next = sampler.pace.seconds, _FIRST_CHUNK
         self._divergences = 0  # in this phase
         self._window = window
         state = initial_state(self._dimension, options.seed, index, centre)
@@ -165,7 +165,7 @@ class Chain:
 
     @property
     def expected_seconds(self) -> float:
-        """Of the rest of its window, as the last call lets expect; infinite before the first."""
+        """Of the rest of its window, as its last call lets expect, or the program's pace; infinite if neither does."""
         return self._seconds_each * (self._window.iterations - self._in_window)
 
     def _most(self, seconds: float) -> int:
@@ -191,6 +191,8 @@ class Chain:
             raise self._no_start()
 
         self._seconds_each, self._most_next = seconds / count, _GROWTH * count
+        if not any(self._done.values()):
+            self._sampler.pace.seconds = self._seconds_each
         statistics = rows[:, 2 * self._dimension :]
         depths, diverging = statistics[:, [_TREE_DEPTH, _DIVERGING]].sum(0).tolist()
         self._divergences += int(diverging)

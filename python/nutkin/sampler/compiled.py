@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -23,15 +25,26 @@ _LARGEST_SHARED = 1000  # coordinates of a model whose chains may share a call: 
 _COMPILED_DEPTH = 10  # one program for every depth cap up to this
 
 
+@dataclass
+class Pace:
+    """Seconds that an iteration took in the first call of a chain, the last time that a program was run."""
+
+    seconds: float = math.inf
+
+
+_PACES: WeakKeyDictionary[Any, Pace] = WeakKeyDictionary()
+
+
 @dataclass(frozen=True)
 class Sampler:
     """A model ready to be sampled. `blocks`: where its outputs are; `slots`: the most chains of one call; `capacity`:
-    its most iterations, those of all chains; `cached`: nothing was compiled."""
+    its most iterations, those of all chains; `pace`: of its program; `cached`: nothing was compiled."""
 
     target: Target
     blocks: OutputBlocks
     slots: int
     capacity: int
+    pace: Pace
     cached: bool
     _advance: Any
 
@@ -65,7 +78,7 @@ def compile_sampler(target: Target, *, max_tree_depth: int = 10, mass_matrix: st
         build_advance(target.log_density, target.outputs, blocks, dimension, dtype, depth, capacity, dense=dense),
         (np.zeros((slots, packed_size(dimension))), factors, target.arguments),
     )
-    return Sampler(target, blocks, slots, capacity, is_prepared and cached, advance)
+    return Sampler(target, blocks, slots, capacity, _PACES.setdefault(advance, Pace()), is_prepared and cached, advance)
 
 
 def has_programs(target: Target, *, max_tree_depth: int = 10, mass_matrix: str = DIAGONAL) -> bool:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +19,7 @@ from nutkin.sampler.pooled import Pooled
 from nutkin.sampler.warmup import SAMPLE, Scheme
 from nutkin.sampler.windowed import Windowed
 
-_SHORT_CALL_SECONDS = 0.004  # a call and the change of threads around it cost a tenth of it
+_SHORT_CALL_SECONDS = 0.005  # a call, and waking the thread that makes it, cost a tenth of it
 
 
 def cores() -> int:
@@ -69,8 +70,12 @@ class Run:
         self._warming = len(self._groups) if options.warmup else 0
         self._warm = self._started
 
+    def first_calls(self) -> tuple[tuple[Chain, ...], ...]:
+        """All chains, those in one tuple best advanced in one call."""
+        return self._shared(self.chains)
+
     def meet(self, chain: Chain) -> tuple[tuple[Chain, ...], ...]:
-        """`chain` waits. -> the chains that may be advanced again, those in one tuple best in one call: none, until the
+        """`chain` waits. -> the chains that may be advanced again, those in one tuple best in one call; none, until the
         last of its group is here.
 
         Any thread may call it; what the chains learned is worked out once, by the last to come, in their order."""
@@ -87,19 +92,13 @@ class Run:
             with self._lock:
                 self._warming -= 1
                 self._warm = time.monotonic()
-        return tuple(self._calls(group.chains))
+        return self._shared(group.chains)
 
-    def _calls(self, chains: Sequence[Chain]) -> Iterator[tuple[Chain, ...]]:
-        """The chains, as many in each tuple as fit into a short call."""
-        together: list[Chain] = []
-        expected = 0.0
-        for chain in chains:
-            expected += chain.expected_seconds
-            if together and (expected > _SHORT_CALL_SECONDS or len(together) == self.sampler.slots):
-                yield tuple(together)
-                together, expected = [], chain.expected_seconds
-            together.append(chain)
-        yield tuple(together)
+    def _shared(self, chains: Sequence[Chain]) -> tuple[tuple[Chain, ...], ...]:
+        """The chains, evenly in as few tuples as keep a call short; each alone, if nothing is known of their speed."""
+        expected = sum(chain.expected_seconds for chain in chains)
+        count = math.ceil(max(min(expected / _SHORT_CALL_SECONDS, len(chains)), len(chains) / self.sampler.slots))
+        return tuple(chains[first::count] for first in range(count))
 
     def seconds(self) -> dict[str, float]:
         """Wall time since the run was made: `warmup` until the last chain had ended it, `sample` since then."""

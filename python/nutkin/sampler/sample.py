@@ -56,10 +56,12 @@ def sample(
     chunks, seconds = _finish(run)
 
     def stacked(group: str) -> dict[str, np.ndarray]:
-        names = getattr(chunks[0][0], group)
+        parts = {
+            name: [getattr(c, group)[name] for chain in chunks for c in chain] for name in getattr(chunks[0][0], group)
+        }
         return {
-            name: np.stack([np.concatenate([getattr(c, group)[name] for c in chain]) for chain in chunks])
-            for name in names
+            name: np.concatenate(arrays).reshape(len(chunks), -1, *arrays[0].shape[1:])
+            for name, arrays in parts.items()
         }
 
     return Draws(stacked("variables"), stacked("stats"), tuple(chain.summary() for chain in run.chains), seconds)
@@ -92,8 +94,8 @@ def _finish(run: Run) -> tuple[list[list[Chunk]], dict[str, float]]:
             ended.put(error)
 
     with ThreadPoolExecutor(cores()) as threads:
-        for chain in run.chains:
-            threads.submit(advance, (chain,))
+        for chains in run.first_calls():
+            threads.submit(advance, chains)
         for _ in run.chains:
             if (error := ended.get()) is not None:
                 raise error

@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 
@@ -80,15 +82,28 @@ def test_draws_do_not_depend_on_which_chains_share_a_call(sampler, options):
     assert [chain.summary().gradients for chain in runs[0].chains] == [c.summary().gradients for c in runs[1].chains]
 
 
-def test_chains_share_calls_that_are_short(sampler):
-    """The chains of a run in a call, as many as the program has slots; none in calls that take longer."""
+@pytest.mark.parametrize(
+    ("iteration", "shared"),
+    [
+        (1e-6, [[0, 2, 4], [1, 3, 5]]),  # the program has four slots
+        (1e-4, [[0, 3], [1, 4], [2, 5]]),
+        (1.0, [[0], [1], [2], [3], [4], [5]]),
+        (math.inf, [[0], [1], [2], [3], [4], [5]]),
+    ],
+)
+def test_chains_share_calls_that_are_short(sampler, iteration, shared):
+    """The windows are of 10 and 20 iterations; a call shall take some 5 ms."""
+    sampler.pace.seconds = 2 * iteration
     run = Run(sampler, Options(chains=6))
-    for chain, seconds in zip(run.chains, (1e-6, 1e-6, 1e-6, 1e-6, 1e-6, 1.0), strict=True):
+    calls = run.first_calls()
+    for chain in run.chains:
         while not chain.waits:
             chain.advance()
-        chain._seconds_each = seconds
+        chain._seconds_each = iteration
         met = run.meet(chain)
-    assert [[chain.index for chain in chains] for chains in met] == [[0, 1, 2, 3], [4], [5]]
+    for found in (calls, met):
+        assert [[chain.index for chain in chains] for chains in found] == shared
+    assert 1e-6 < sampler.pace.seconds < 0.1
 
 
 def test_draws_depend_on_seed_and_chain(sampler):
