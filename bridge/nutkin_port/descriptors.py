@@ -5,6 +5,7 @@ Afterwards fd 0 reads nothing, and what is written to fds 1 and 2, by C++ code t
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import dataclasses
 import fcntl
@@ -13,6 +14,7 @@ import signal
 import sys
 
 PR_SET_PDEATHSIG = 1
+PIPE_BYTES = 2**20
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,6 +32,7 @@ def claim(*, stdio: bool) -> Descriptors:
     """Takes the wire from fds 3 and 4, or from 0 and 1. OSError where the caller opened no such descriptors."""
     wire = (0, 1) if stdio else (3, 4)
     frames_in, frames_out = (_private_copy(descriptor) for descriptor in wire)
+    _enlarge(frames_out)
     terminal = _private_copy(2)
     if not stdio:
         os.close(3)
@@ -61,6 +64,13 @@ def die_with_parent() -> None:
 def _private_copy(descriptor: int) -> int:
     # above the numbers that a caller may have opened for this program
     return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 10)
+
+
+def _enlarge(pipe: int) -> None:
+    """A frame of draws then fits into the pipe, so that its thread need not wait until the client has read it."""
+    if hasattr(fcntl, "F_SETPIPE_SZ"):  # Linux
+        with contextlib.suppress(OSError):  # more than this user may have, or no pipe
+            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
 
 
 def _piped(descriptor: int) -> int:

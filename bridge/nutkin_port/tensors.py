@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import struct
+from functools import cache
 
 import numpy as np
 
@@ -60,8 +61,7 @@ def decode(data: Buffer) -> np.ndarray:
 
 def encode(array: np.ndarray) -> bytes:
     """The payload of an array, whose dtype is one of Nx's."""
-    type_name = NAMES[array.dtype.newbyteorder("=")]
-    name = type_name.encode("ascii")
+    name = _type(array.dtype).encode("ascii")
     head = struct.pack(f"<B{len(name)}sB{array.ndim}Q", len(name), name, array.ndim, *array.shape)
     return b"".join([head, to_bytes(array)])
 
@@ -92,11 +92,21 @@ def from_bytes(data: Buffer, type_name: str, shape: tuple[int, ...], *, big_endi
 
 def to_bytes(array: np.ndarray) -> bytes | memoryview:
     """The elements row-major and little-endian; aliases the array where no conversion is needed."""
-    type_name = NAMES[array.dtype.newbyteorder("=")]
+    type_name = _type(array.dtype)
     if bits(type_name) < 8:
         return _pack(array, type_name)
-    little = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
+    little = np.ascontiguousarray(array, _little_endian(array.dtype))
     return memoryview(little.reshape(-1).view(np.uint8))
+
+
+@cache
+def _type(dtype: np.dtype) -> str:
+    return NAMES[dtype.newbyteorder("=")]
+
+
+@cache
+def _little_endian(dtype: np.dtype) -> np.dtype:
+    return dtype.newbyteorder("<")
 
 
 def _swapped(raw: np.ndarray, type_name: str) -> np.ndarray:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import reduce
+from functools import cache, reduce
 
 import ml_dtypes
 import numpy as np
@@ -45,11 +45,13 @@ DTYPES: dict[str, np.dtype] = {
 NAMES: dict[np.dtype, str] = {dtype: name for name, dtype in DTYPES.items()}
 
 
+@cache
 def bits(name: str) -> int:
     """Bits of one element: 2 for `s2`, 128 for `c128`."""
     return int("".join(c for c in name.split("_")[0] if c.isdigit()))
 
 
+@cache
 def kind(name: str) -> str:
     """`u`, `s`, `f`, `bf` or `c`."""
     return name.split("_")[0].rstrip("0123456789")
