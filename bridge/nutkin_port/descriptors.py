@@ -32,7 +32,8 @@ def claim(*, stdio: bool) -> Descriptors:
     """Takes the wire from fds 3 and 4, or from 0 and 1. OSError where the caller opened no such descriptors."""
     wire = (0, 1) if stdio else (3, 4)
     frames_in, frames_out = (_private_copy(descriptor) for descriptor in wire)
-    _enlarge(frames_out)
+    for descriptor in (frames_in, frames_out):
+        _enlarge(descriptor)
     terminal = _private_copy(2)
     if not stdio:
         os.close(3)
@@ -67,7 +68,7 @@ def _private_copy(descriptor: int) -> int:
 
 
 def _enlarge(pipe: int) -> None:
-    """A frame of draws then fits into the pipe, so that its thread need not wait until the client has read it."""
+    """A frame of draws then fits into the pipe: its thread need not wait until the client has read it."""
     if hasattr(fcntl, "F_SETPIPE_SZ"):  # Linux
         with contextlib.suppress(OSError):  # more than this user may have, or no pipe
             fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
