@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 from importlib.metadata import version
 from pathlib import Path
@@ -34,13 +33,8 @@ def apply() -> None:
     if (major, minor) < (0, 12) and "xla_cpu_small_while_loop_byte_threshold" not in flags:
         os.environ["XLA_FLAGS"] = f"{flags} {_LOOP_FLAG}".strip()
 
-    # What is imported stays: looking through it for garbage takes a tenth of the time.
-    collecting = gc.isenabled()
-    gc.disable()
     import jax
 
-    if collecting:
-        gc.enable()
     jax.config.update("jax_enable_x64", True)
     # A call then costs 26 us instead of 66 us with large arguments; chains have threads of their own.
     jax.config.update("jax_cpu_enable_async_dispatch", False)
