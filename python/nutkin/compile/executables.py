@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
@@ -76,8 +76,12 @@ class Executables:
     def __contains__(self, key: tuple) -> bool:
         return key in self._entries
 
-    def get(self, key: tuple, function: Callable, arguments: tuple) -> tuple[Any, bool]:
-        """-> (the executable of `function` for the shapes of `arguments`, whether it was there already)."""
+    def get(
+        self, key: tuple, function: Callable, arguments: tuple, *, options: Mapping[str, str] | None = None
+    ) -> tuple[Any, bool]:
+        """-> (the executable of `function` for the shapes of `arguments`, whether it was there already).
+
+        `options`: those of XLA's compiler."""
         if (found := self._find(key)) is not None:
             return found, True
         with self._lock:
@@ -86,7 +90,7 @@ class Executables:
             if (found := self._find(key)) is not None:
                 return found, True
             try:
-                program = self._restore(key) or self._compile(key, function, arguments)
+                program = self._restore(key) or self._compile(key, function, arguments, options)
             finally:
                 self._building.pop(key, None)
                 _return_free_memory()
@@ -102,10 +106,12 @@ class Executables:
             _count_compilation(_COMPILATION_EVENT, 0.0)
         return program
 
-    def _compile(self, key: tuple, function: Callable, arguments: tuple) -> jax.stages.Compiled:
+    def _compile(
+        self, key: tuple, function: Callable, arguments: tuple, options: Mapping[str, str] | None
+    ) -> jax.stages.Compiled:
         hits = _cache_hits
         try:
-            compiled = jax.jit(function, keep_unused=True).lower(*arguments).compile()
+            compiled = jax.jit(function, keep_unused=True).lower(*arguments).compile(dict(options or {}))
         except jax.errors.JaxRuntimeError as error:
             raise CompileFailed(f"XLA refused the program: {str(error).splitlines()[0]}") from error
         # XLA serialises no code of an executable that JAX's own cache, where a user has one, has read itself.

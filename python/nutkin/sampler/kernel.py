@@ -37,14 +37,12 @@ _TAG_ITERATION, _TAG_JITTER = 1, 4
 
 
 class _Call(NamedTuple):
-    """Where a call is: the chain that it advances, and how many rows and kept draws are written."""
+    """Where a call is. `at`: (3,), the chain that it advances, and how many rows and kept draws it has written."""
 
-    chain: jax.Array
+    at: jax.Array
     packed: jax.Array
     rows: jax.Array
-    row: jax.Array
     buffers: dict[str, jax.Array]
-    kept: jax.Array
     constants: Any
 
 
@@ -81,31 +79,30 @@ def build_advance(
     `dense` program takes the factor of the metric and its transpose, (2, d, d), as `factors`; else they are None."""
 
     def advance(packed, factors, inputs):
-        def at(carry: _Call):
-            return lax.dynamic_index_in_dim(carry.packed, carry.chain, 0, keepdims=False)
+        def of_chain(call: _Call):
+            return lax.dynamic_index_in_dim(call.packed, call.at[0], 0, keepdims=False)
 
-        def chain(carry: _Call):
-            factors, inputs = carry.constants
-            state, tuning, spread, control = unpack_typed(at(carry), dtype)
-            state, rows = iterate(state, carry.rows, carry.row, tuning, spread, control, factors, inputs)
-            kept, buffers = fill(carry.buffers, carry.kept, rows, carry.row, control, inputs)
-            done = pack(state, tuning, spread, control, jnp)
+        def one(call: _Call):
+            index, row, kept = call.at
+            factors, inputs = call.constants
+            state, tuning, spread, control = unpack_typed(of_chain(call), dtype)
+            state, rows = iterate(state, call.rows, row, tuning, spread, control, factors, inputs)
+            kept, buffers = fill(call.buffers, kept, rows, row, control, inputs)
+            packed = pack(state, tuning, spread, control, jnp)
             return _Call(
-                carry.chain + 1,
-                lax.dynamic_update_index_in_dim(carry.packed, done, carry.chain, 0),
+                jnp.stack([index + 1, row + control.n, kept]),
+                lax.dynamic_update_index_in_dim(call.packed, packed, index, 0),
                 rows,
-                carry.row + control.n,
                 buffers,
-                kept,
-                lax.optimization_barrier(carry.constants),  # else XLA moves work on the data out of this loop
+                lax.optimization_barrier(call.constants),  # else XLA moves work on the data out of this loop
             )
 
-        def more(carry: _Call):
-            return (carry.chain < len(packed)) & (iterations(at(carry)) > 0)
+        def more(call: _Call):
+            return (call.at[0] < len(packed)) & (iterations(of_chain(call)) > 0)
 
-        zero, rows = jnp.int32(0), jnp.zeros((capacity, 2 * dimension + len(STATISTICS)), jnp.float64)
-        call = _Call(zero, packed, rows, zero, blocks.empty(capacity), zero, (factors, inputs))
-        call = lax.while_loop(more, chain, call)
+        rows = jnp.zeros((capacity, 2 * dimension + len(STATISTICS)), jnp.float64)
+        call = _Call(jnp.zeros(3, jnp.int32), packed, rows, blocks.empty(capacity), (factors, inputs))
+        call = lax.while_loop(more, one, call)
         return call.packed, call.rows, call.buffers
 
     def iterate(state, rows, first_row, tuning, spread, control: Control, factors, inputs):
