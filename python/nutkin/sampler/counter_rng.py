@@ -97,4 +97,6 @@ def normals(uniforms: jax.Array, count: int) -> jax.Array:
     half = (count + 1) // 2
     radius = jnp.sqrt(-2.0 * log_uniform(uniforms[:half]))
     sine, cosine = sin_cos_turn(uniforms[half : 2 * half])
+    # Without the barrier XLA computes all three for each normal, one at a time.
+    radius, sine, cosine = lax.optimization_barrier((radius, sine, cosine))
     return jnp.concatenate([radius * cosine, radius * sine])[:count]

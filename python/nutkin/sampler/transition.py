@@ -19,6 +19,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from nutkin.sampler.counter_rng import uniform
+from nutkin.sampler.lane_sum import lane_sum
 
 MAX_ENERGY_ERROR = 1000.0
 _MAX_LOG_WEIGHT = 500.0
@@ -122,12 +123,12 @@ def build_transition(
 
         def energy(logp, p):
             # Energies and weights are float64 whatever the precision of the model: exp(500) is no float32.
-            return (0.5 * jnp.sum(inverse_mass * p * p)).astype(jnp.float64) - logp.astype(jnp.float64)
+            return (0.5 * lane_sum(inverse_mass * p * p)).astype(jnp.float64) - logp.astype(jnp.float64)
 
         def turns(p_first, p_last, total):
             """The generalised criterion on one segment of the trajectory."""
             rho = inverse_mass * total
-            return (jnp.sum(rho * p_first) <= 0) | (jnp.sum(rho * p_last) <= 0)
+            return (lane_sum(rho * p_first) <= 0) | (lane_sum(rho * p_last) <= 0)
 
         def halves_turn(first, last_of_first, first_of_second, last, total_first, total_second):
             """The criterion on a tree, and on each half with the nearest leaf of the other."""
