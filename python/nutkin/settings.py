@@ -13,7 +13,7 @@ import os
 from importlib.metadata import version
 from pathlib import Path
 
-_LOOP_FLAG = "--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=1000000"
+_LOOP_FLAG = "--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=4000000"
 
 
 def cache_dir() -> Path | None:
