@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from nutkin.errors import LimitExceeded
-from nutkin.sampler import Chain, Chunk, advance_together
+from nutkin.sampler import Chain, Chunk, advance
 from nutkin.sampler import Run as Chains
 from nutkin_port.limits import Limits
 
@@ -110,7 +110,7 @@ class Run:
 
     def _advance(self, *states: ChainState) -> None:
         if not self._cancelled:
-            for chunk in advance_together([state.chain for state in states], CHUNK_SECONDS):
+            for chunk in advance([state.chain for state in states], CHUNK_SECONDS):
                 self._states[chunk.chain].unsent.extend(pieces(chunk, self._limits))
             for state in states:
                 self._report(state)

@@ -16,6 +16,7 @@ import jax
 import numpy as np
 
 from nutkin.compile.executables import EXECUTABLES
+from nutkin.compile.placement import placed
 from nutkin.model import Density
 from nutkin.model.steps import Computed, Input, Likelihood, Number
 
@@ -45,8 +46,7 @@ class Preparation:
     def arguments(self, arrays: Mapping[int, np.ndarray], inlined: Mapping[int, np.ndarray]) -> dict[int, Any]:
         """Arrays on the device, and pytrees of them, by the index of the step that is given them.
 
-        `arrays`: those of all inputs; `inlined`: the ones that are part of the program. A CPU shares an aligned array
-        instead of copying it.
+        `arrays`: those of all inputs; `inlined`: the ones that are part of the program.
         """
         computed = self._compute(arrays)
         arguments = {}
@@ -59,17 +59,16 @@ class Preparation:
                 arguments[index] = computed[index]
             elif index not in inlined:
                 arguments[index] = arrays[index]
-        return jax.device_put(arguments)
+        return placed(arguments)
 
     def _compute(self, arrays: Mapping[int, np.ndarray]) -> Mapping[int, jax.Array]:
         if not self._computed:
             return {}
-        needed = {index: arrays[index] for index in self.density.inputs_of(self._computed)}
-        placed = jax.device_put(needed)
+        needed = placed({index: arrays[index] for index in self.density.inputs_of(self._computed)})
         program, _ = EXECUTABLES.get(
-            (self.key, "prepare"), lambda inputs: self.density.data_values(self._computed, inputs), (placed,)
+            (self.key, "prepare"), lambda inputs: self.density.data_values(self._computed, inputs), (needed,)
         )
-        return program(placed)
+        return program(needed)
 
     def _host_value(
         self, index: int, arrays: Mapping[int, np.ndarray], computed: Mapping[int, jax.Array]

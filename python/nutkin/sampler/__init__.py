@@ -1,5 +1,5 @@
-"""NUTS on XLA: `compile_sampler` makes the programs, a `Run` holds the chains and where they
-meet, `Chain.advance` and `advance_together` make draws.
+"""NUTS on XLA: `compile_sampler` makes the programs, a `Run` holds the chains and where they meet,
+`advance` makes draws.
 
 Imports `nutkin.compile` and `nutkin.model`, and nothing imports it but the port.
 """
@@ -8,7 +8,7 @@ from nutkin.sampler.chain import Chain as Chain
 from nutkin.sampler.chain import Chunk as Chunk
 from nutkin.sampler.chain import Progress as Progress
 from nutkin.sampler.chain import Summary as Summary
-from nutkin.sampler.chain import advance_together as advance_together
+from nutkin.sampler.chain import advance as advance
 from nutkin.sampler.compiled import Sampler as Sampler
 from nutkin.sampler.compiled import compile_sampler as compile_sampler
 from nutkin.sampler.compiled import has_programs as has_programs

@@ -20,7 +20,7 @@ from nutkin.sampler.kernel import MAX_STARTS, STATISTICS
 from nutkin.sampler.metric import Metric
 from nutkin.sampler.moments import Collector
 from nutkin.sampler.options import DENSE, Options
-from nutkin.sampler.state import Control, State, counted, initial_state, pack, unpack, write
+from nutkin.sampler.state import Control, State, adapted, counted, initial_state, pack, unpack, write
 from nutkin.sampler.warmup import SAMPLE, WARMUP, Adaptation, Learned, Window
 
 _FIRST_CHUNK, _GROWTH = 16, 32
@@ -108,7 +108,7 @@ class Chain:
         self._divergences_before = self._divergences
         write(self._packed, tuning=window.tuning)
         self._collector = Collector(dense=self._factors is not None)
-        self._steps: list[np.ndarray] = []
+        self._statistics: list[np.ndarray] = []  # of a window that learns the step
 
     def _adapt(self, adaptation: Adaptation) -> None:
         metric = adaptation.metric
@@ -137,7 +137,7 @@ class Chain:
 
     @property
     def _metric(self) -> Metric:
-        return Metric(self.state.adapted.inverse_mass, self._factor)
+        return Metric(adapted(self._packed).inverse_mass, self._factor)
 
     @property
     def state(self) -> State:
@@ -151,17 +151,6 @@ class Chain:
     @property
     def finished(self) -> bool:
         return self._window.phase == SAMPLE and self._in_window == self._window.iterations
-
-    def learned(self) -> Learned:
-        """What the window that is over has to say."""
-        return self._learned
-
-    def advance(self, seconds: float = 0.05) -> Chunk | None:
-        """Make about `seconds` worth of iterations in one call of the program, never across the end of a window.
-
-        None: nothing is to be sent (warmup that is not kept). Errors: InitFailed.
-        """
-        return next(iter(advance_together([self], seconds)), None)
 
     @property
     def expected_seconds(self) -> float:
@@ -180,8 +169,9 @@ class Chain:
             first, stride = (0, 1) if self._options.keep_warmup else (count, 1)
         return Control(count, window.depth_cap, int(window.tunes), min(first, count), stride)
 
-    def _take(self, packed: np.ndarray, rows: np.ndarray, seconds: float) -> None:
-        """`rows` (count, 2 d + 7), which are kept until the end of the window, took `seconds`."""
+    def _take(self, packed: np.ndarray, rows: np.ndarray, divergences: int, depth: float, seconds: float) -> None:
+        """Its state after a call, whose `rows` (count, 2 d + 7) are kept until the end of the window; of them: how many
+        diverged, the mean depth of the trees, and the `seconds` that they took."""
         window, count = self._window, len(rows)
         self._packed = packed
         gradients, mode = counted(packed)
@@ -189,35 +179,17 @@ class Chain:
         self._gradients += (gradients - self._gradients) % 2**32
         if mode == SEEK_POINT:
             raise self._no_start()
-
         self._seconds_each, self._most_next = seconds / count, _GROWTH * count
         if not any(self._done.values()):
             self._sampler.pace.seconds = self._seconds_each
-        statistics = rows[:, 2 * self._dimension :]
-        depths, diverging = statistics[:, [_TREE_DEPTH, _DIVERGING]].sum(0).tolist()
-        self._divergences += int(diverging)
-        self._tree_depth = depths / count
+        self._divergences += divergences
+        self._tree_depth = depth
         self._done[window.phase] += count
         self._in_window += count
         if window.learns_metric:
             self._collector.add(self._moment_rows(rows))
         if window.learns_step:
-            self._steps.append(statistics[:, [_STEP_SIZE, _ACCEPTANCE]])
-        if self.waits:
-            self._learned = self._summed_up()
-
-    def _summed_up(self) -> Learned:
-        steps = np.concatenate(self._steps) if self._steps else np.empty((0, 2))
-        adapted = self.state.adapted
-        return Learned(
-            Metric(adapted.inverse_mass, self._factor),
-            adapted.step,
-            self._in_window,
-            self._divergences - self._divergences_before,
-            self._collector.moments() if self._window.learns_metric else None,
-            steps[:, 0],
-            steps[:, 1],
-        )
+            self._statistics.append(rows[:, 2 * self._dimension :])
 
     def progress(self) -> Progress:
         window = self._window
@@ -279,28 +251,53 @@ class Chain:
         )
 
 
-def advance_together(chains: Sequence[Chain], seconds: float = 0.05) -> list[Chunk]:
-    """As `Chain.advance`, for chains of a run in one call: worth it where the call costs more than the iterations.
+def advance(chains: Sequence[Chain], seconds: float = 0.05) -> list[Chunk]:
+    """Make about `seconds` worth of iterations of each of these chains of a run, in one call of its program: never
+    across the end of a window, or more than fit into a call. -> draws, unless they are of a warmup that is not kept.
 
-    At most as many as the program has slots, in windows of the same length and equally far in them."""
-    sampler = chains[0]._sampler
+    A call of several costs less where the call costs more than the iterations. They are at most as many as the program
+    has slots, in windows of the same length and equally far in them. Errors: InitFailed.
+    """
+    one = chains[0]
+    sampler, dimension = one._sampler, one._dimension
     count = min([sampler.capacity // len(chains), *(chain._most(seconds) for chain in chains)])
     controls = [chain._control(count) for chain in chains]
-    packed = np.zeros((sampler.slots, len(chains[0]._packed)))
+    packed = np.zeros((sampler.slots, len(one._packed)))
     for chain, control, slot in zip(chains, controls, packed, strict=False):
-        write(chain._packed, control=control)
         slot[:] = chain._packed
+        write(slot, control=control)
 
     started = time.perf_counter()
-    packed, rows, blocks = sampler.advance(packed, chains[0]._factors)
+    packed, rows, blocks = sampler.advance(packed, one._factors)
     elapsed = (time.perf_counter() - started) / len(chains)
 
+    rows = rows[: len(chains) * count].reshape(len(chains), count, -1)
+    statistics = rows[:, :, 2 * dimension :]
+    divergences = statistics[:, :, _DIVERGING].sum(1).tolist()
+    depths = statistics[:, :, _TREE_DEPTH].sum(1).tolist()
     chunks, kept = [], 0
     for i, (chain, control) in enumerate(zip(chains, controls, strict=True)):
-        own = rows[i * count : (i + 1) * count]
-        chain._take(packed[i], own, elapsed)
-        statistics = own[control.first :: control.stride, 2 * chain._dimension :]
-        if len(statistics):
-            chunks.append(chain._chunk(statistics, blocks, slice(kept, kept + len(statistics))))
-        kept += len(statistics)
+        chain._take(packed[i], rows[i], int(divergences[i]), depths[i] / count, elapsed)
+        of_draws = statistics[i, control.first :: control.stride]
+        if len(of_draws):
+            chunks.append(chain._chunk(of_draws, blocks, slice(kept, kept + len(of_draws))))
+        kept += len(of_draws)
     return chunks
+
+
+def learned(chains: Sequence[Chain]) -> Learned:
+    """What the window that is over for all of these has to say."""
+    window = chains[0]._window
+    parts = [adapted(chain._packed) for chain in chains]
+    statistics = np.empty((len(chains), 0, len(STATISTICS)))
+    if window.learns_step:
+        statistics = np.stack([np.concatenate(chain._statistics) for chain in chains])
+    return Learned(
+        [Metric(part.inverse_mass, chain._factor) for chain, part in zip(chains, parts, strict=True)],
+        [part.step for part in parts],
+        window.iterations,
+        sum(chain._divergences - chain._divergences_before for chain in chains),
+        Collector.moments([chain._collector for chain in chains]) if window.learns_metric else None,
+        statistics[:, :, _STEP_SIZE],
+        statistics[:, :, _ACCEPTANCE],
+    )

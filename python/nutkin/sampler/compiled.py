@@ -19,7 +19,7 @@ from nutkin.sampler.output_blocks import OutputBlocks
 from nutkin.sampler.state import packed_size
 
 _BUFFER_BYTES = 2 * 2**20
-_MAX_CAPACITY = 1024
+_MAX_CAPACITY = 2048
 # Chains have threads of their own. XLA would share out the filling of large buffers, and go on in another thread.
 _OPTIONS = {"xla_disable_hlo_passes": "cpu-parallel-task-assigner"}
 _SLOTS = 4

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -27,6 +28,7 @@ class Metric:
             return self.inverse_mass.copy()
         return (self.factor**2 @ self.inverse_mass).astype(self.inverse_mass.dtype)
 
+    @cached_property
     def log_scale(self) -> float:
         """The logarithm of the geometric mean of its scales."""
         logs = 0.5 * np.log(self.inverse_mass).sum()

@@ -1,7 +1,7 @@
-"""Means and squared deviations of a chain's draws, and of the gradients at them, over one window.
+"""Means and squared deviations of chains' draws, and of the gradients at them, over one window.
 
 Rows are summed in blocks of fixed length from the start of the window, so the sums are the same to the last bit however
-the window was cut into calls. Blocks are joined by the formula of Chan, Golub and LeVeque 1983
+the window was cut into calls. Sums are joined by the formula of Chan, Golub and LeVeque 1983
 (https://doi.org/10.1080/00031305.1983.10483115).
 """
 
@@ -14,11 +14,14 @@ import numpy as np
 
 BLOCK = 128
 
+Arrays = tuple[np.ndarray, np.ndarray, np.ndarray | None]
+
 
 @dataclass(frozen=True)
 class Moments:
     """Of `count` rows, each a position and the gradient there (2 d): `mean` and `squares`, the sum of the squared
-    deviations, (2 d,); `products`: that of the products of the positions' deviations (d, d), where it is wanted."""
+    deviations, (..., 2 d); `products`: that of the products of the positions' deviations (..., d, d), where it is
+    wanted. The leading axis, if there is one, is that of chains with `count` rows each."""
 
     count: int
     mean: np.ndarray
@@ -27,42 +30,58 @@ class Moments:
 
     @property
     def variances(self) -> tuple[np.ndarray, np.ndarray]:
-        """Sample variances of the positions and of the gradients, (d,) each."""
-        position, gradient = (self.squares / max(self.count - 1, 1)).reshape(2, -1)
-        return position, gradient
+        """Sample variances of the positions and of the gradients, (..., d) each."""
+        variances, dimension = self.squares / max(self.count - 1, 1), self.squares.shape[-1] // 2
+        return variances[..., :dimension], variances[..., dimension:]
+
+    def of_each_chain(self) -> list[Moments]:
+        products = self.products if self.products is not None else [None] * len(self.mean)
+        return [Moments(self.count, *of_one) for of_one in zip(self.mean, self.squares, products, strict=True)]
+
+    def of_all_chains(self) -> Moments:
+        """Those of the rows of all chains together, without their axis."""
+        return _joined([self.count] * len(self.mean), self.mean, self.squares, self.products)
 
 
 def summed(rows: np.ndarray, *, dense: bool = False) -> Moments:
-    """`rows` (n, 2 d)."""
-    mean = rows.sum(0) / len(rows)
-    deviation = rows - mean
-    squares = np.einsum("ni,ni->i", deviation, deviation)
-    positions = deviation[:, : len(mean) // 2]
-    return Moments(len(rows), mean, squares, positions.T @ positions if dense else None)
+    """`rows` (..., n, 2 d)."""
+    count, width = rows.shape[-2:]
+    mean = rows.sum(-2) / count
+    deviation = rows - mean[..., None, :]
+    positions = deviation[..., : width // 2]
+    products = positions.swapaxes(-2, -1) @ positions if dense else None
+    return Moments(count, mean, (deviation * deviation).sum(-2), products)
 
 
 def joined(parts: Sequence[Moments]) -> Moments:
-    """The moments of all their rows together."""
-    if len(parts) == 1:
-        return parts[0]
-    counts = np.array([part.count for part in parts], float)
-    means = np.stack([part.mean for part in parts])
-    mean = counts @ means / counts.sum()
+    """The moments of all their rows together, chain by chain."""
+    return parts[0] if len(parts) == 1 else _joined([part.count for part in parts], *_stacked(parts))
+
+
+def _joined(counts: Sequence[int], means: np.ndarray, squares: np.ndarray, products: np.ndarray | None) -> Moments:
+    """The parts lie along the first axis."""
+    weights = np.array(counts, float).reshape(-1, *[1] * (means.ndim - 1))
+    mean = (weights * means).sum(0) / sum(counts)
     shifts = means - mean
-    squares = sum(part.squares for part in parts) + counts @ (shifts * shifts)
-    products = None
-    if parts[0].products is not None:
-        positions = shifts[:, : len(mean) // 2]
-        products = sum(part.products for part in parts) + (positions.T * counts) @ positions
-    return Moments(sum(part.count for part in parts), mean, squares, products)
+    weighted = weights * shifts
+    if products is not None:
+        dimension = means.shape[-1] // 2
+        products = products.sum(0) + np.einsum("p...i,p...j", weighted[..., :dimension], shifts[..., :dimension])
+    return Moments(sum(counts), mean, squares.sum(0) + (weighted * shifts).sum(0), products)
+
+
+def _stacked(moments: Sequence[Moments]) -> Arrays:
+    """-> mean, squares, products, with a first axis for the `moments`."""
+    products = None if moments[0].products is None else np.stack([one.products for one in moments])
+    return np.stack([one.mean for one in moments]), np.stack([one.squares for one in moments]), products
 
 
 class Collector:
-    """Takes the rows of a window as they come, and holds no more than a block of them."""
+    """Takes the rows of one chain's window as they come, and holds no more than a block of them."""
 
     def __init__(self, *, dense: bool = False) -> None:
         self._dense = dense
-        self._blocks: list[Moments] = []
+        self._whole: Moments | None = None  # of all whole blocks
         self._rest: list[np.ndarray] = []
         self._waiting = 0
 
@@ -72,13 +91,20 @@ class Collector:
         self._waiting += len(rows)
         if self._waiting >= BLOCK:
             rows = np.concatenate(self._rest)
-            whole = len(rows) - len(rows) % BLOCK
-            for first in range(0, whole, BLOCK):
-                self._blocks = [joined([*self._blocks, summed(rows[first : first + BLOCK], dense=self._dense)])]
-            self._rest = [rows[whole:].copy()]
-            self._waiting = len(rows) - whole
+            rest = len(rows) - len(rows) % BLOCK
+            for first in range(0, rest, BLOCK):
+                block = summed(rows[first : first + BLOCK], dense=self._dense)
+                self._whole = block if self._whole is None else joined([self._whole, block])
+            self._rest = [rows[rest:].copy()]
+            self._waiting = len(rows) - rest
 
-    def moments(self) -> Moments:
-        """Of all rows so far, at least one."""
-        rest = [summed(np.concatenate(self._rest), dense=self._dense)] if self._waiting else []
-        return joined([*self._blocks, *rest])
+    @staticmethod
+    def moments(chains: Sequence[Collector]) -> Moments:
+        """Those of each chain, along a first axis. All have taken equally many rows, at least one."""
+        parts, one = [], chains[0]
+        if one._whole is not None:
+            parts.append(Moments(one._whole.count, *_stacked([chain._whole for chain in chains])))
+        if one._waiting:
+            rows = [chain._rest[0] if len(chain._rest) == 1 else np.concatenate(chain._rest) for chain in chains]
+            parts.append(summed(np.stack(rows), dense=one._dense))
+        return joined(parts)

@@ -11,15 +11,15 @@ they have not mixed is followed by a longer one. Divergences raise the target.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 import numpy as np
 
 from nutkin.sampler.adaptation import Step, Tuning
-from nutkin.sampler.metric import from_gradients, from_positions
-from nutkin.sampler.moments import Moments, joined
+from nutkin.sampler.metric import Metric, from_gradients, from_positions
+from nutkin.sampler.moments import Moments
 from nutkin.sampler.options import MAX_TREE_DEPTH, Options
 from nutkin.sampler.warmup import SAMPLE, WARMUP, Adaptation, Learned, Window
 
@@ -80,17 +80,17 @@ class Pooled:
     def first(self) -> Window:
         return self._window()
 
-    def next(self, chains: Sequence[Learned]) -> tuple[Sequence[Adaptation], Window]:
-        self._done += chains[0].iterations
+    def next(self, learned: Learned) -> tuple[Sequence[Adaptation], Window]:
+        self._done += learned.iterations
         if self._at == len(self._stages):
-            return self._with_fitted_step(chains), self._sampling()
+            return self._with_fitted_step(learned), self._sampling()
         stage = self._stages[self._at]
-        spread = r_hat([chain.moments for chain in chains])
+        spread = r_hat(learned.moments)
         together = spread < APART
-        adapted = self._adapted(chains, stage, together)
+        adapted = self._adapted(learned, stage, together)
         self._tuning = self._tuning._replace(gamma=stage.gamma)
-        self._metric_iterations = sum(chain.iterations for chain in chains)
-        self._metric_divergences = sum(chain.divergences for chain in chains)
+        self._metric_iterations = len(learned.steps) * learned.iterations
+        self._metric_divergences = learned.divergences
         longer = int(LONGER * stage.iterations)
         if not together and self._at > 0 and self._done < self._options.warmup / 2 and self._fits(stage.iterations):
             pass  # the same window again
@@ -126,47 +126,58 @@ class Pooled:
         iterations = self._options.draws * self._options.thin
         return Window(SAMPLE, iterations, self._options.max_tree_depth, self._tuning._replace(jitter=JITTER))
 
-    def _adapted(self, chains: Sequence[Learned], stage: Stage, together: bool) -> list[Adaptation]:
+    def _adapted(self, learned: Learned, stage: Stage, together: bool) -> list[Adaptation]:
         """A new metric, a step size that goes as far in it as the old one did, and dual averaging that starts there:
         the same for all chains if they are together, else for each its own."""
         if together:
-            return self._of_group(chains, stage.by_gradient, stage)
-        return [own for chain in chains for own in self._of_group([chain], True, stage)]
+            estimate = from_gradients if stage.by_gradient else from_positions
+            return _of_group(learned.metrics, learned.steps, learned.moments.of_all_chains(), estimate, stage)
+        alone = zip(learned.metrics, learned.steps, learned.moments.of_each_chain(), strict=True)
+        return [own for chain in alone for own in _of_group(chain[:1], chain[1:2], chain[2], from_gradients, stage)]
 
-    def _of_group(self, chains: Sequence[Learned], by_gradient: bool, stage: Stage) -> list[Adaptation]:
-        moments = joined([chain.moments for chain in chains])
-        metrics = [chain.metric for chain in chains]
-        if moments.count >= FEWEST_ROWS:
-            estimate = from_gradients if by_gradient else from_positions
-            metrics = [estimate(moments, metrics[0])] * len(chains)
-        sizes = [
-            _log_step(chain.step) + chain.metric.log_scale() - metric.log_scale()
-            for chain, metric in zip(chains, metrics, strict=True)
-        ]
-        size = sum(sizes) / len(sizes)
-        step = Step(math.exp(size), size + math.log(stage.centre), 0.0, size, stage.count)
-        return [Adaptation(metric, step) for metric in metrics]
-
-    def _with_fitted_step(self, chains: Sequence[Learned]) -> list[Adaptation]:
-        iterations = self._metric_iterations + sum(chain.iterations for chain in chains)
-        divergences = self._metric_divergences + sum(chain.divergences for chain in chains)
+    def _with_fitted_step(self, learned: Learned) -> list[Adaptation]:
+        iterations = self._metric_iterations + learned.step_sizes.size
+        divergences = self._metric_divergences + learned.divergences
         target = self._options.target_accept
         if divergences >= FEWEST_DIVERGENCES:
             raised = [accept for share, accept in GUARD if divergences > share * iterations]
             target = max([target, *raised])
-        sizes = np.concatenate([chain.step_sizes for chain in chains])
-        size = fitted_step(sizes, np.concatenate([chain.acceptances for chain in chains]), target)
-        return [Adaptation(chain.metric, chain.step._replace(size=size)) for chain in chains]
+        size = fitted_step(learned.step_sizes.ravel(), learned.acceptances.ravel(), target)
+        return [
+            Adaptation(metric, step._replace(size=size))
+            for metric, step in zip(learned.metrics, learned.steps, strict=True)
+        ]
 
 
-def r_hat(chains: Sequence[Moments]) -> float:
-    """The largest potential scale reduction over the coordinates, of chains of equal length (Gelman and Rubin 1992),
-    without its correction for the length; 1 for a single chain."""
-    if len(chains) == 1:
+def _of_group(
+    metrics: Sequence[Metric],
+    steps: Sequence[Step],
+    moments: Moments,
+    estimate: Callable[[Moments, Metric], Metric],
+    stage: Stage,
+) -> list[Adaptation]:
+    """Of chains that share what is estimated from the `moments` of all their rows."""
+    new = metrics
+    if moments.count >= FEWEST_ROWS:
+        new = [estimate(moments, metrics[0])] * len(metrics)
+    sizes = [
+        _log_step(step) + before.log_scale - after.log_scale
+        for step, before, after in zip(steps, metrics, new, strict=True)
+    ]
+    size = sum(sizes) / len(sizes)
+    step = Step(math.exp(size), size + math.log(stage.centre), 0.0, size, stage.count)
+    return [Adaptation(metric, step) for metric in new]
+
+
+def r_hat(chains: Moments) -> float:
+    """The largest potential scale reduction over the coordinates, of chains along the first axis (Gelman and Rubin
+    1992), without its correction for the length; 1 for a single chain."""
+    if len(chains.mean) == 1:
         return 1.0
-    dimension = len(chains[0].mean) // 2
-    within = sum(chain.squares[:dimension] for chain in chains) / max(len(chains) * (chains[0].count - 1), 1)
-    between = np.stack([chain.mean[:dimension] for chain in chains]).var(0, ddof=1)
+    within = chains.variances[0].sum(0) / len(chains.mean)
+    means = chains.mean[:, : len(within)]
+    shifts = means - means.sum(0) / len(means)
+    between = (shifts * shifts).sum(0) / (len(means) - 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios = between / within
     return math.sqrt(1.0 + np.max(ratios, initial=0.0, where=~np.isnan(ratios)))

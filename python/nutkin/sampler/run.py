@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nutkin.errors import InvalidOption
-from nutkin.sampler.chain import Chain
+from nutkin.sampler.chain import Chain, learned
 from nutkin.sampler.compiled import Sampler
 from nutkin.sampler.options import POOLED, Options
 from nutkin.sampler.pooled import Pooled
@@ -85,7 +85,7 @@ class Run:
             if group.arrived < len(group.chains):
                 return ()
             group.arrived = 0
-        adaptations, window = group.scheme.next([member.learned() for member in group.chains])
+        adaptations, window = group.scheme.next(learned(group.chains))
         for member, adaptation in zip(group.chains, adaptations, strict=True):
             member.begin(window, adaptation)
         if window.phase == SAMPLE:
@@ -95,9 +95,13 @@ class Run:
         return self._shared(group.chains)
 
     def _shared(self, chains: Sequence[Chain]) -> tuple[tuple[Chain, ...], ...]:
-        """The chains, evenly in as few tuples as keep a call short; each alone, if nothing is known of their speed."""
+        """The chains, evenly in as few tuples as keep a call short, or as keep every core busy if there are several;
+        each alone, if nothing is known of their speed."""
         expected = sum(chain.expected_seconds for chain in chains)
-        count = math.ceil(max(min(expected / _SHORT_CALL_SECONDS, len(chains)), len(chains) / self.sampler.slots))
+        short = min(expected / _SHORT_CALL_SECONDS, len(chains))
+        if short > 1:
+            short = min(cores() * math.ceil(short / cores()), len(chains))
+        count = math.ceil(max(short, len(chains) / self.sampler.slots))
         return tuple(chains[first::count] for first in range(count))
 
     def seconds(self) -> dict[str, float]:

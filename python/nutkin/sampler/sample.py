@@ -14,7 +14,7 @@ import numpy as np
 from nutkin.compile import bind
 from nutkin.errors import InvalidOption
 from nutkin.model import read
-from nutkin.sampler.chain import Chain, Chunk, Summary, advance_together
+from nutkin.sampler.chain import Chain, Chunk, Summary, advance
 from nutkin.sampler.compiled import compile_sampler
 from nutkin.sampler.options import Options
 from nutkin.sampler.run import Run, cores
@@ -73,15 +73,15 @@ def _finish(run: Run) -> tuple[list[list[Chunk]], dict[str, float]]:
     ended: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()  # an entry for each chain that is finished
     failed = threading.Event()
 
-    def advance(chains: tuple[Chain, ...]) -> None:
+    def proceed(chains: tuple[Chain, ...]) -> None:
         """Until they have to wait for others; the last to wait wakes them, and goes on itself."""
         ready = [chains]
         try:
             while ready and not failed.is_set():
                 chains, *others = ready
                 for other in others:
-                    threads.submit(advance, other)
-                for chunk in advance_together(chains):
+                    threads.submit(proceed, other)
+                for chunk in advance(chains):
                     chunks[chunk.chain].append(chunk)
                 ready = []
                 for chain in chains:
@@ -95,7 +95,7 @@ def _finish(run: Run) -> tuple[list[list[Chunk]], dict[str, float]]:
 
     with ThreadPoolExecutor(cores()) as threads:
         for chains in run.first_calls():
-            threads.submit(advance, chains)
+            threads.submit(proceed, chains)
         for _ in run.chains:
             if (error := ended.get()) is not None:
                 raise error

@@ -93,19 +93,28 @@ def write(
 ) -> None:
     """Replaces parts of a packed chain in place."""
     if adapted is not None:
-        dimension = (len(packed) - _NUMBERS) // 4
         packed[_MODE] = adapted.mode
         packed[_STEP] = adapted.step
-        packed[_NUMBERS + 2 * dimension : _NUMBERS + 3 * dimension] = adapted.inverse_mass
+        packed[_inverse_mass(packed)] = adapted.inverse_mass
     if tuning is not None:
         packed[_TUNING] = tuning
     if control is not None:
         packed[_CONTROL] = control
 
 
+def adapted(packed: np.ndarray) -> Adapted:
+    """Its part of a packed chain; the vector is a copy."""
+    return Adapted(int(packed[_MODE]), packed[_inverse_mass(packed)].copy(), Step(*packed[_STEP].tolist()))
+
+
 def counted(packed: np.ndarray) -> tuple[int, int]:
     """-> (leapfrog steps so far modulo 2^32, mode)."""
     return int(packed[_GRADIENTS]), int(packed[_MODE])
+
+
+def _inverse_mass(packed: np.ndarray) -> slice:
+    dimension = (len(packed) - _NUMBERS) // 4
+    return slice(_NUMBERS + 2 * dimension, _NUMBERS + 3 * dimension)
 
 
 def iterations(packed: jax.Array) -> jax.Array:

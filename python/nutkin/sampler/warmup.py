@@ -48,11 +48,12 @@ class Adaptation:
 
 @dataclass(frozen=True)
 class Learned:
-    """Of one chain in one window: its metric, and its step as it is now; `moments` of its rows, or None; `step_sizes`
-    and `acceptances` (n,), empty unless the window learns the step."""
+    """Of the chains of a group in one window: the metric of each, and its step as it is now; `iterations` of each, and
+    how many diverged of all; `moments` of the rows of each, or None; `step_sizes` and `acceptances` (chains, n), empty
+    unless the window learns the step."""
 
-    metric: Metric
-    step: Step
+    metrics: Sequence[Metric]
+    steps: Sequence[Step]
     iterations: int
     divergences: int
     moments: Moments | None
@@ -65,6 +66,6 @@ class Scheme(Protocol):
 
     def first(self) -> Window: ...
 
-    def next(self, chains: Sequence[Learned]) -> tuple[Sequence[Adaptation], Window]:
-        """What the chains learned in the window, in their order -> what they start the next window with, and it."""
+    def next(self, learned: Learned) -> tuple[Sequence[Adaptation], Window]:
+        """-> what the chains start the next window with, in their order, and the window."""
         ...

@@ -66,11 +66,10 @@ class Windowed:
     def first(self) -> Window:
         return self._windows[0]
 
-    def next(self, chains: Sequence[Learned]) -> tuple[Sequence[Adaptation], Window]:
-        (learned,) = chains
-        metric, step, searches = learned.metric, learned.step, learned.moments is not None
+    def next(self, learned: Learned) -> tuple[Sequence[Adaptation], Window]:
+        (metric,), (step,), searches = learned.metrics, learned.steps, learned.moments is not None
         if learned.moments is not None:
-            metric = from_positions(learned.moments, metric)
+            metric = from_positions(learned.moments.of_all_chains(), metric)
         self._at += 1
         window = self._windows[self._at]
         if window.phase == SAMPLE:

@@ -15,7 +15,7 @@ import numpy as np
 import nutkin
 from nutkin.compile import bind
 from nutkin.model import read
-from nutkin.sampler import Options, Run, compile_sampler
+from nutkin.sampler import Options, Run, advance, compile_sampler
 
 tree = {tree!r}
 rows, columns = 100_000, 100
@@ -41,7 +41,7 @@ def trip(rows):
 def finish(run):
     (chain,) = run.chains
     while not chain.finished:
-        run.meet(chain) if chain.waits else chain.advance()
+        run.meet(chain) if chain.waits else advance([chain])
 
 first, size = trip(rows)
 finish(first)

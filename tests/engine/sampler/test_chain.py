@@ -8,7 +8,7 @@ from engine.schools import DATA, eight_schools
 from nutkin.compile import bind
 from nutkin.errors import InitFailed, InvalidOption
 from nutkin.model import read
-from nutkin.sampler import STATISTICS, Init, Options, Run, advance_together, compile_sampler
+from nutkin.sampler import STATISTICS, Init, Options, Run, advance, compile_sampler
 from nutkin.sampler.state import unpack
 
 
@@ -29,7 +29,7 @@ def finish(run, *, cut=None, together=False):
         chains, ready = (ready, []) if together else (ready[:1], ready[1:])
         for chain in chains if cut is not None else ():
             chain._most_next = cut
-        for chunk in advance_together(chains):
+        for chunk in advance(chains):
             chunks[chunk.chain].append(chunk)
         for chain in chains:
             if chain.waits:
@@ -98,7 +98,7 @@ def test_chains_share_calls_that_are_short(sampler, iteration, shared):
     calls = run.first_calls()
     for chain in run.chains:
         while not chain.waits:
-            chain.advance()
+            advance([chain])
         chain._seconds_each = iteration
         met = run.meet(chain)
     for found in (calls, met):
@@ -204,7 +204,7 @@ def test_starts_at_given_values(sampler):
     position, _ = sampler.target.unconstrain(values)
     np.testing.assert_allclose(chain.state.point.position, position)
     assert (unpack(chain._packed)[2] == 0).all()
-    assert chain.advance().count == 1
+    assert [chunk.count for chunk in advance([chain])] == [1]
 
 
 def test_a_start_outside_the_support_is_refused(sampler):
@@ -218,7 +218,7 @@ def test_an_impossible_model_names_the_term():
     tree.factor("never", tree.call("log", tree.call("multiply", x, 0)))
     chain = Run(compile_sampler(target(tree)), Options(chains=1)).chains[0]
     with pytest.raises(InitFailed, match=r"`never` is -inf") as error:
-        chain.advance()
+        advance([chain])
     assert error.value.node == "never"
 
 

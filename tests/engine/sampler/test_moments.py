@@ -21,8 +21,24 @@ def test_parts_join_to_the_whole():
     x = rows(100)
     whole = summed(x, dense=True)
     parts = joined([summed(part, dense=True) for part in np.split(x, [7, 8, 60])])
+    assert_close(parts, whole)
+
+
+def assert_close(found, expected):
     for name in ("count", "mean", "squares", "products"):
-        np.testing.assert_allclose(getattr(parts, name), getattr(whole, name), rtol=1e-10, atol=1e-8)
+        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-10, atol=1e-8)
+
+
+@pytest.mark.parametrize("count", [50, 2 * BLOCK, 2 * BLOCK + 31])
+def test_those_of_chains_are_those_of_each(count):
+    x = rows(3 * count).reshape(3, count, -1)
+    collectors = [Collector(dense=True) for _ in x]
+    for collector, own in zip(collectors, x, strict=True):
+        collector.add(own)
+    moments = Collector.moments(collectors)
+    for found, own in zip(moments.of_each_chain(), x, strict=True):
+        assert_close(found, summed(own, dense=True))
+    assert_close(moments.of_all_chains(), summed(x.reshape(3 * count, -1), dense=True))
 
 
 @pytest.mark.parametrize("dense", [False, True])
@@ -33,7 +49,7 @@ def test_how_rows_come_changes_no_bit(cut, dense):
     at_once.add(x)
     for first in range(0, len(x), cut):
         in_parts.add(x[first : first + cut])
-    one, other = at_once.moments(), in_parts.moments()
+    one, other = (Collector.moments([collector]).of_all_chains() for collector in (at_once, in_parts))
     np.testing.assert_array_equal(one.mean, other.mean)
     np.testing.assert_array_equal(one.squares, other.squares)
     np.testing.assert_array_equal(one.products, other.products)

@@ -43,20 +43,15 @@ class Chains:
             if self.window.learns_step
             else np.empty((len(rows), 0))
         )
-        learned = [
-            Learned(
-                metric,
-                step,
-                count,
-                int(divergences),
-                summed(own) if self.window.learns_metric else None,
-                size,
-                2 * ndtr(-2.0 * size**2),
-            )
-            for metric, step, own, size, divergences in zip(
-                self.metrics, self.steps, rows, sizes, self.divergences, strict=True
-            )
-        ]
+        learned = Learned(
+            self.metrics,
+            self.steps,
+            count,
+            int(self.divergences.sum()),
+            summed(np.stack(rows)) if self.window.learns_metric else None,
+            sizes,
+            2 * ndtr(-2.0 * sizes**2),
+        )
         self.lengths.append(count)
         adaptations, self.window = self.scheme.next(learned)
         self.metrics = [adaptation.metric for adaptation in adaptations]
@@ -205,11 +200,11 @@ def test_r_hat_is_the_largest_over_the_coordinates():
     rows = rng.normal(size=(4, 50, 6)) + rng.normal(size=(4, 1, 6))
     within, between = rows.var(1, ddof=1).mean(0), rows.mean(1).var(0, ddof=1)
     expected = np.sqrt(1 + (between / within)[:3].max())
-    assert r_hat([summed(chain) for chain in rows]) == pytest.approx(expected)
-    assert r_hat([summed(rows[0])]) == 1.0
+    assert r_hat(summed(rows)) == pytest.approx(expected)
+    assert r_hat(summed(rows[:1])) == 1.0
 
 
 def test_chains_that_did_not_move_say_nothing_of_their_place():
     rows = np.zeros((10, 6))
-    assert r_hat([summed(rows), summed(rows)]) == 1.0
-    assert r_hat([summed(rows), summed(rows + 1)]) == np.inf
+    assert r_hat(summed(np.stack([rows, rows]))) == 1.0
+    assert r_hat(summed(np.stack([rows, rows + 1]))) == np.inf

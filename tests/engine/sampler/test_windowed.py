@@ -20,10 +20,10 @@ def windows(**options):
         found.append((window, adapted))
         if window.phase == SAMPLE:
             return found
-        moments = summed(rng.normal(size=(window.iterations, 6))) if window.learns_metric else None
-        none = np.empty(0)
-        learned = Learned(adapted.metric, adapted.step, window.iterations, 0, moments, none, none)
-        (adapted,), window = scheme.next([learned])
+        moments = summed(rng.normal(size=(1, window.iterations, 6))) if window.learns_metric else None
+        none = np.empty((1, 0))
+        learned = Learned([adapted.metric], [adapted.step], window.iterations, 0, moments, none, none)
+        (adapted,), window = scheme.next(learned)
 
 
 def test_windows_of_a_thousand_iterations_are_stans():
