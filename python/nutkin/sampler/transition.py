@@ -66,7 +66,9 @@ class _Leaves(NamedTuple):
 
     growing: jax.Array
     count: jax.Array
-    end: jax.Array  # (3, d): position, momentum, gradient of the last leaf
+    position: jax.Array  # of the last leaf
+    last_momentum: jax.Array
+    gradient: jax.Array
     proposal: Point
     log_weight: jax.Array  # of the proposal: minus its energy error
     weight: jax.Array
@@ -144,8 +146,8 @@ def build_transition(
         def grow_leaf(direction_step, stop):
             def leaf(s: _Leaves) -> _Leaves:
                 e = direction_step
-                p_half = s.end[1] + 0.5 * e * s.end[2]
-                q = s.end[0] + e * (inverse_mass * p_half)
+                p_half = s.last_momentum + 0.5 * e * s.gradient
+                q = s.position + e * (inverse_mass * p_half)
                 logp, g = log_density_and_gradient(q)
                 p = p_half + 0.5 * e * g
                 log_weight = initial_energy - energy(logp, p)
@@ -165,7 +167,7 @@ def build_transition(
                 at = jnp.where(odd, jnp.int32(max_depth), level)
                 saved = Checkpoints(
                     set_row(s.checkpoints.first, p, at),
-                    set_row(s.checkpoints.before, s.end[1], at),
+                    set_row(s.checkpoints.before, s.last_momentum, at),
                     set_row(s.checkpoints.total, total, at),
                 )
 
@@ -180,13 +182,15 @@ def build_transition(
                     return k - 1, turning, first, row(saved.before, k), opening
 
                 more = lambda c: (c[0] >= lowest) & ~c[1] & odd  # noqa: E731
-                turning = lax.while_loop(more, check, (level, jnp.bool_(False), p, s.end[1], s.momentum))[1]
+                turning = lax.while_loop(more, check, (level, jnp.bool_(False), p, s.last_momentum, s.momentum))[1]
 
                 count = s.count + 1
                 return _Leaves(
                     ~turning & ~diverging & (count < stop),
                     count,
-                    jnp.stack([q, p, g]),
+                    q,
+                    p,
+                    g,
                     proposal,
                     jnp.where(take, log_weight, s.log_weight),
                     weight,
@@ -207,7 +211,7 @@ def build_transition(
             start = _Leaves(
                 jnp.bool_(True),
                 jnp.int32(0),
-                end,
+                *end,
                 t.proposal,
                 t.log_weight,
                 jnp.zeros((), t.weight.dtype),
@@ -224,9 +228,10 @@ def build_transition(
             whole = ~s.diverging & ~s.turning
             take = takes_subtree(whole, t.weight, s.weight, uniform(word_take))
             proposal = jax.tree.map(lambda new, old: jnp.where(take, new, old), s.proposal, t.proposal)
-            ends = lax.dynamic_update_slice(t.ends, s.end[None], (forward, jnp.int32(0), jnp.int32(0)))
+            last = jnp.stack([s.position, s.last_momentum, s.gradient])
+            ends = lax.dynamic_update_slice(t.ends, last[None], (forward, jnp.int32(0), jnp.int32(0)))
             far_end = row(t.ends, 1 - forward)
-            turning = halves_turn(far_end[1], end[1], s.checkpoints.first[0], s.end[1], t.momentum, s.momentum)
+            turning = halves_turn(far_end[1], end[1], s.checkpoints.first[0], s.last_momentum, t.momentum, s.momentum)
             return _Tree(
                 whole & ~turning & (t.depth + 1 < depth_cap),
                 t.depth + 1,
