@@ -20,7 +20,7 @@ from nutkin.sampler.kernel import MAX_STARTS, STATISTICS
 from nutkin.sampler.metric import Metric
 from nutkin.sampler.moments import Collector
 from nutkin.sampler.options import DENSE, Options
-from nutkin.sampler.state import Control, State, adapted, counted, initial_state, pack, unpack, write
+from nutkin.sampler.state import Control, State, counted, initial_state, inverse_mass, pack, steps, unpack, write
 from nutkin.sampler.warmup import SAMPLE, WARMUP, Adaptation, Learned, Window
 
 _FIRST_CHUNK, _GROWTH = 16, 32
@@ -90,11 +90,12 @@ class Chain:
         self._window = window
         state = initial_state(self._dimension, options.seed, index, centre)
         self._packed = pack(state, window.tuning, spread, Control())
-        # Of a dense metric: the program's argument, the factor, and its inverse, the last two None while diagonal.
+        self._metric: Metric | None = None  # as it was learned; the first one is the program's
+        # Of a dense metric: the program's argument, and the inverse of the factor, None while diagonal.
         self._factors = None
         if options.mass_matrix == DENSE:
             self._factors = np.stack([np.eye(self._dimension, dtype=DTYPES[sampler.target.precision])] * 2)
-        self._factor = self._inverse = None
+        self._inverse = None
         self.begin(window)
 
     def begin(self, window: Window, adaptation: Adaptation | None = None) -> None:
@@ -111,7 +112,7 @@ class Chain:
         self._statistics: list[np.ndarray] = []  # of a window that learns the step
 
     def _adapt(self, adaptation: Adaptation) -> None:
-        metric = adaptation.metric
+        metric = self._metric = adaptation.metric
         if self._factors is not None:
             gradient = self.state.point.gradient
             gradient[:] = self._by_position(gradient)
@@ -119,7 +120,6 @@ class Chain:
             self._factors = np.stack([factor, factor.T]).astype(self._factors.dtype)
             self._inverse = None if metric.factor is None else np.linalg.inv(factor)
             gradient[:] = factor.T @ gradient
-        self._factor = metric.factor
         mode = SEARCH if adaptation.searches else RUN
         write(self._packed, adapted=Adapted(mode, metric.inverse_mass, adaptation.step))
 
@@ -134,10 +134,6 @@ class Chain:
             return positions_and_gradients
         positions, gradients = np.hsplit(positions_and_gradients, 2)
         return np.hstack([positions, self._by_position(gradients)])
-
-    @property
-    def _metric(self) -> Metric:
-        return Metric(adapted(self._packed).inverse_mass, self._factor)
 
     @property
     def state(self) -> State:
@@ -216,7 +212,7 @@ class Chain:
             warmup=self._done[WARMUP],
             divergences=self._divergences if self._window.phase == SAMPLE else 0,
             step_size=float(state.adapted.step.size),
-            inverse_mass=self._metric.diagonal,
+            inverse_mass=(self._metric or Metric(inverse_mass(self._packed))).diagonal,
             gradients=self._gradients,
         )
 
@@ -287,14 +283,13 @@ def advance(chains: Sequence[Chain], seconds: float = 0.05) -> list[Chunk]:
 
 def learned(chains: Sequence[Chain]) -> Learned:
     """What the window that is over for all of these has to say."""
-    window = chains[0]._window
-    parts = [adapted(chain._packed) for chain in chains]
+    window, packed = chains[0]._window, np.stack([chain._packed for chain in chains])
     statistics = np.empty((len(chains), 0, len(STATISTICS)))
     if window.learns_step:
         statistics = np.stack([np.concatenate(chain._statistics) for chain in chains])
     return Learned(
-        [Metric(part.inverse_mass, chain._factor) for chain, part in zip(chains, parts, strict=True)],
-        [part.step for part in parts],
+        [chain._metric or Metric(own) for chain, own in zip(chains, inverse_mass(packed), strict=True)],
+        steps(packed),
         window.iterations,
         sum(chain._divergences - chain._divergences_before for chain in chains),
         Collector.moments([chain._collector for chain in chains]) if window.learns_metric else None,

@@ -85,9 +85,10 @@ class Pooled:
         if self._at == len(self._stages):
             return self._with_fitted_step(learned), self._sampling()
         stage = self._stages[self._at]
-        spread = r_hat(learned.moments)
+        pooled = learned.moments.of_all_chains()
+        spread = r_hat(learned.moments, pooled)
         together = spread < APART
-        adapted = self._adapted(learned, stage, together)
+        adapted = self._adapted(learned, stage, pooled if together else None)
         self._tuning = self._tuning._replace(gamma=stage.gamma)
         self._metric_iterations = len(learned.steps) * learned.iterations
         self._metric_divergences = learned.divergences
@@ -126,12 +127,12 @@ class Pooled:
         iterations = self._options.draws * self._options.thin
         return Window(SAMPLE, iterations, self._options.max_tree_depth, self._tuning._replace(jitter=JITTER))
 
-    def _adapted(self, learned: Learned, stage: Stage, together: bool) -> list[Adaptation]:
+    def _adapted(self, learned: Learned, stage: Stage, pooled: Moments | None) -> list[Adaptation]:
         """A new metric, a step size that goes as far in it as the old one did, and dual averaging that starts there:
-        the same for all chains if they are together, else for each its own."""
-        if together:
+        by the moments of all rows, if the chains are together, else for each chain by its own."""
+        if pooled is not None:
             estimate = from_gradients if stage.by_gradient else from_positions
-            return _of_group(learned.metrics, learned.steps, learned.moments.of_all_chains(), estimate, stage)
+            return _of_group(learned.metrics, learned.steps, pooled, estimate, stage)
         alone = zip(learned.metrics, learned.steps, learned.moments.of_each_chain(), strict=True)
         return [own for chain in alone for own in _of_group(chain[:1], chain[1:2], chain[2], from_gradients, stage)]
 
@@ -169,18 +170,17 @@ def _of_group(
     return [Adaptation(metric, step) for metric in new]
 
 
-def r_hat(chains: Moments) -> float:
-    """The largest potential scale reduction over the coordinates, of chains along the first axis (Gelman and Rubin
-    1992), without its correction for the length; 1 for a single chain."""
-    if len(chains.mean) == 1:
+def r_hat(chains: Moments, pooled: Moments) -> float:
+    """The largest potential scale reduction over the coordinates (Gelman and Rubin 1992), without its correction for
+    the length; 1 for a single chain. `pooled`: the moments of all rows of the `chains` together."""
+    count, length = len(chains.mean), chains.count
+    if count == 1:
         return 1.0
-    within = chains.variances[0].sum(0) / len(chains.mean)
-    means = chains.mean[:, : len(within)]
-    shifts = means - means.sum(0) / len(means)
-    between = (shifts * shifts).sum(0) / (len(means) - 1)
+    within = chains.squares[:, : chains.mean.shape[1] // 2].sum(0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratios = between / within
-    return math.sqrt(1.0 + np.max(ratios, initial=0.0, where=~np.isnan(ratios)))
+        ratios = pooled.squares[: len(within)] / within - 1.0  # of the squares between the chains to those within
+    largest = np.max(ratios, initial=0.0, where=~np.isnan(ratios))
+    return math.sqrt(1.0 + largest * count * max(length - 1, 1) / (length * (count - 1)))
 
 
 def _log_step(step: Step) -> float:

@@ -95,26 +95,27 @@ def write(
     if adapted is not None:
         packed[_MODE] = adapted.mode
         packed[_STEP] = adapted.step
-        packed[_inverse_mass(packed)] = adapted.inverse_mass
+        inverse_mass(packed)[:] = adapted.inverse_mass
     if tuning is not None:
         packed[_TUNING] = tuning
     if control is not None:
         packed[_CONTROL] = control
 
 
-def adapted(packed: np.ndarray) -> Adapted:
-    """Its part of a packed chain; the vector is a copy."""
-    return Adapted(int(packed[_MODE]), packed[_inverse_mass(packed)].copy(), Step(*packed[_STEP].tolist()))
+def steps(packed: np.ndarray) -> list[Step]:
+    """Of packed chains (chains, 22 + 4 d)."""
+    return [Step(*numbers) for numbers in packed[:, _STEP].tolist()]
+
+
+def inverse_mass(packed: np.ndarray) -> np.ndarray:
+    """A view (..., d) of packed chains (..., 22 + 4 d)."""
+    dimension = (packed.shape[-1] - _NUMBERS) // 4
+    return packed[..., _NUMBERS + 2 * dimension : _NUMBERS + 3 * dimension]
 
 
 def counted(packed: np.ndarray) -> tuple[int, int]:
     """-> (leapfrog steps so far modulo 2^32, mode)."""
     return int(packed[_GRADIENTS]), int(packed[_MODE])
-
-
-def _inverse_mass(packed: np.ndarray) -> slice:
-    dimension = (len(packed) - _NUMBERS) // 4
-    return slice(_NUMBERS + 2 * dimension, _NUMBERS + 3 * dimension)
 
 
 def iterations(packed: jax.Array) -> jax.Array:
