@@ -12,7 +12,6 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
-from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -54,8 +53,8 @@ class Requests:
         self._logs = logs
         self._limits = limits
         self._store = Store(limits.store)
-        self._pool = ThreadPoolExecutor(nutkin.sampler.cores(), "pool")
-        self._compiler = ThreadPoolExecutor(1, "compiler")
+        self._pool = nutkin.sampler.Pool(nutkin.sampler.cores(), "pool")
+        self._compiler = nutkin.sampler.Pool(1, "compiler")
         self._open: dict[int, Request] = {}
         self._changed = threading.Condition()  # guards `_open` and the state of each request; reentrant
 
@@ -122,7 +121,7 @@ class Requests:
             self._open[id] = request
         self._work(self._pool, request, self._read_model)
 
-    def _work(self, executor: Executor, request: Request, step: Callable[[Request], None]) -> None:
+    def _work(self, pool: nutkin.sampler.Pool, request: Request, step: Callable[[Request], None]) -> None:
         """Queues a step of a request, unless it is closed by then; an error is its last answer."""
 
         def attempt() -> None:
@@ -133,7 +132,7 @@ class Requests:
             except Exception as error:  # answered, whatever it is
                 self._abort(request, error)
 
-        executor.submit(attempt)
+        pool.submit(attempt)
 
     def _read_model(self, request: Request) -> None:
         request.model = nutkin.model.read(request.job.model, limit=self._limits.nodes)

@@ -12,13 +12,12 @@ import dataclasses
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Executor
 from typing import Any
 
 import numpy as np
 
 from nutkin.errors import LimitExceeded
-from nutkin.sampler import Chain, Chunk, advance
+from nutkin.sampler import Chain, Chunk, Pool, advance
 from nutkin.sampler import Run as Chains
 from nutkin_port.limits import Limits
 
@@ -49,7 +48,7 @@ class Run:
         credit: int,
         compile_seconds: float,
         limits: Limits,
-        pool: Executor,
+        pool: Pool,
         send: Send,
         finish: Callable[[dict[str, Any] | Exception], None],
     ) -> None:

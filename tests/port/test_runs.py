@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ import nutkin.compile
 import nutkin.model
 import nutkin.sampler
 from nutkin.errors import LimitExceeded, ProtocolError
+from nutkin.sampler import Pool
 from nutkin_port import codec
 from nutkin_port.limits import Limits
 from nutkin_port.runs import Run
@@ -56,13 +56,19 @@ def sampler() -> nutkin.sampler.Sampler:
 
 
 @pytest.fixture
-def pool() -> Iterator[ThreadPoolExecutor]:
-    with ThreadPoolExecutor(2) as executor:
-        yield executor
+def pool() -> Pool:
+    return Pool(2, "chains")
+
+
+def await_turn(pool: Pool) -> None:
+    """Until what was submitted to a pool of one thread before has left it."""
+    here = threading.Event()
+    pool.submit(here.set)
+    assert here.wait(DEADLINE)
 
 
 def start(
-    sampler: nutkin.sampler.Sampler, pool: ThreadPoolExecutor, *, credit: int, limits: Limits, **options: Any
+    sampler: nutkin.sampler.Sampler, pool: Pool, *, credit: int, limits: Limits, **options: Any
 ) -> tuple[Run, Recorder]:
     recorder = Recorder()
     chains = nutkin.sampler.Run(sampler, nutkin.sampler.Options(**{"warmup": 20, "seed": 3, **options}))
@@ -83,9 +89,7 @@ def joined(draws: list[dict[str, Any]], chain: int) -> np.ndarray:
     return np.concatenate([body["variables"]["x"] for body in draws if body["chain"] == chain])
 
 
-def test_pieces_stay_below_the_limit_and_together_are_the_chunk(
-    sampler: nutkin.sampler.Sampler, pool: ThreadPoolExecutor
-) -> None:
+def test_pieces_stay_below_the_limit_and_together_are_the_chunk(sampler: nutkin.sampler.Sampler, pool: Pool) -> None:
     whole = start(sampler, pool, credit=10**6, limits=Limits(), draws=100, chains=2)[1]
     split = start(sampler, pool, credit=10**6, limits=Limits(chunk=2000), draws=100, chains=2)[1]
     for recorder in (whole, split):
@@ -99,27 +103,27 @@ def test_pieces_stay_below_the_limit_and_together_are_the_chunk(
 
 
 def test_every_piece_takes_credit(sampler: nutkin.sampler.Sampler) -> None:
-    with ThreadPoolExecutor(1) as pool:
-        run, recorder = start(sampler, pool, credit=1, limits=Limits(chunk=2000), draws=100, chains=1)
-        for sent in range(1, 5):
-            recorder.wait(lambda sent=sent: len(recorder.draws) >= sent)
-            pool.submit(lambda: None).result(DEADLINE)  # its only thread has left the chain
-            assert len(recorder.draws) == sent
-            run.ack(1)
-        run.ack(10**6)
-        recorder.wait(lambda: recorder.result is not None)
+    pool = Pool(1, "chains")
+    run, recorder = start(sampler, pool, credit=1, limits=Limits(chunk=2000), draws=100, chains=1)
+    for sent in range(1, 5):
+        recorder.wait(lambda sent=sent: len(recorder.draws) >= sent)
+        await_turn(pool)  # its only thread has left the chain
+        assert len(recorder.draws) == sent
+        run.ack(1)
+    run.ack(10**6)
+    recorder.wait(lambda: recorder.result is not None)
     assert [body["start"] for body in recorder.draws] == np.cumsum(
         [0, *(b["count"] for b in recorder.draws[:-1])]
     ).tolist()
 
 
-def test_a_draw_larger_than_a_chunk_travels_alone(sampler: nutkin.sampler.Sampler, pool: ThreadPoolExecutor) -> None:
+def test_a_draw_larger_than_a_chunk_travels_alone(sampler: nutkin.sampler.Sampler, pool: Pool) -> None:
     _, recorder = start(sampler, pool, credit=10**6, limits=Limits(chunk=DRAW_BYTES), draws=5, chains=1)
     recorder.wait(lambda: recorder.result is not None)
     assert [body["count"] for body in recorder.draws] == [1] * 5
 
 
-def test_a_draw_larger_than_a_frame_ends_the_run(sampler: nutkin.sampler.Sampler, pool: ThreadPoolExecutor) -> None:
+def test_a_draw_larger_than_a_frame_ends_the_run(sampler: nutkin.sampler.Sampler, pool: Pool) -> None:
     _, recorder = start(sampler, pool, credit=10**6, limits=Limits(frame=DRAW_BYTES), draws=5, chains=3)
     recorder.wait(lambda: recorder.result is not None)
     assert isinstance(recorder.result, LimitExceeded)
@@ -127,7 +131,7 @@ def test_a_draw_larger_than_a_frame_ends_the_run(sampler: nutkin.sampler.Sampler
     assert recorder.draws == []
 
 
-def test_cancelled_while_a_part_of_a_chunk_waits(sampler: nutkin.sampler.Sampler, pool: ThreadPoolExecutor) -> None:
+def test_cancelled_while_a_part_of_a_chunk_waits(sampler: nutkin.sampler.Sampler, pool: Pool) -> None:
     run, recorder = start(sampler, pool, credit=2, limits=Limits(chunk=2000), draws=100, chains=1)
     recorder.wait(lambda: len(recorder.draws) == 2)
     run.cancel()
@@ -137,7 +141,7 @@ def test_cancelled_while_a_part_of_a_chunk_waits(sampler: nutkin.sampler.Sampler
     assert len(recorder.draws) == 2
 
 
-def test_an_error_from_outside_is_the_result(sampler: nutkin.sampler.Sampler, pool: ThreadPoolExecutor) -> None:
+def test_an_error_from_outside_is_the_result(sampler: nutkin.sampler.Sampler, pool: Pool) -> None:
     run, recorder = start(sampler, pool, credit=1, limits=Limits(), draws=10**6, chains=3)
     recorder.wait(lambda: len(recorder.draws) == 1)
     error = ProtocolError("stop")
@@ -149,54 +153,54 @@ def test_an_error_from_outside_is_the_result(sampler: nutkin.sampler.Sampler, po
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("adaptation", ["pooled", "windowed"])
 def test_draws_do_not_depend_on_threads_or_credit(
-    sampler: nutkin.sampler.Sampler, pool: ThreadPoolExecutor, threads: int, adaptation: str
+    sampler: nutkin.sampler.Sampler, pool: Pool, threads: int, adaptation: str
 ) -> None:
     options = {"draws": 50, "warmup": 190, "keep_warmup": True, "adaptation": adaptation, "chains": 5}
     _, expected = start(sampler, pool, credit=10**6, limits=Limits(), **options)
     expected.wait(lambda: expected.result is not None)
-    with ThreadPoolExecutor(threads) as other_pool:
-        run, recorder = start(sampler, other_pool, credit=1, limits=Limits(chunk=2000), **options)
-        sent = 0
-        while recorder.result is None:
-            recorder.wait(lambda sent=sent: len(recorder.draws) > sent or recorder.result is not None)
-            sent = len(recorder.draws)
-            run.ack(1)
+    other_pool = Pool(threads, "chains")
+    run, recorder = start(sampler, other_pool, credit=1, limits=Limits(chunk=2000), **options)
+    sent = 0
+    while recorder.result is None:
+        recorder.wait(lambda sent=sent: len(recorder.draws) > sent or recorder.result is not None)
+        sent = len(recorder.draws)
+        run.ack(1)
     assert recorder.result["status"] == "complete"
     for chain in range(5):
         np.testing.assert_array_equal(joined(recorder.draws, chain), joined(expected.draws, chain))
     assert [chain["warmup"] for chain in recorder.result["chains"]] == [190] * 5
 
 
-def one_waits_one_is_parked(sampler: nutkin.sampler.Sampler, pool: ThreadPoolExecutor) -> tuple[Run, Recorder]:
+def one_waits_one_is_parked(sampler: nutkin.sampler.Sampler, pool: Pool) -> tuple[Run, Recorder]:
     """A run of two chains: the one that had the only credit has ended its window, the other may not send its part."""
     run, recorder = start(sampler, pool, credit=1, limits=Limits(), draws=10, warmup=190, chains=2, keep_warmup=True)
     recorder.wait(lambda: len(recorder.draws) == 1)
-    pool.submit(lambda: None).result(DEADLINE)  # its only thread has left the chains
+    await_turn(pool)  # its only thread has left the chains
     assert sorted([len(run._waiting), len(run._parked)]) == [1, 1]
     return run, recorder
 
 
 def test_cancelled_while_chains_wait_for_each_other(sampler: nutkin.sampler.Sampler) -> None:
-    with ThreadPoolExecutor(1) as pool:
-        run, recorder = one_waits_one_is_parked(sampler, pool)
-        run.cancel()
-        recorder.wait(lambda: recorder.result is not None)
+    pool = Pool(1, "chains")
+    run, recorder = one_waits_one_is_parked(sampler, pool)
+    run.cancel()
+    recorder.wait(lambda: recorder.result is not None)
     assert recorder.result["status"] == "cancelled"
     assert sorted(chain["warmup"] for chain in recorder.result["chains"]) == [10, 10]
     assert recorder.result["seconds"]["sample"] == 0.0
 
 
 def test_an_error_ends_chains_that_wait(sampler: nutkin.sampler.Sampler) -> None:
-    with ThreadPoolExecutor(1) as pool:
-        run, recorder = one_waits_one_is_parked(sampler, pool)
-        error = ProtocolError("stop")
-        run.fail(error)
-        recorder.wait(lambda: recorder.result is not None)
+    pool = Pool(1, "chains")
+    run, recorder = one_waits_one_is_parked(sampler, pool)
+    error = ProtocolError("stop")
+    run.fail(error)
+    recorder.wait(lambda: recorder.result is not None)
     assert recorder.result is error
 
 
 def test_an_error_where_chains_meet_is_the_result(
-    sampler: nutkin.sampler.Sampler, pool: ThreadPoolExecutor, monkeypatch: pytest.MonkeyPatch
+    sampler: nutkin.sampler.Sampler, pool: Pool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     error = ArithmeticError("the metric")
 

@@ -15,5 +15,6 @@ from nutkin.sampler.compiled import has_programs as has_programs
 from nutkin.sampler.kernel import STATISTICS as STATISTICS
 from nutkin.sampler.options import Init as Init
 from nutkin.sampler.options import Options as Options
+from nutkin.sampler.pool import Pool as Pool
 from nutkin.sampler.run import Run as Run
 from nutkin.sampler.run import cores as cores

@@ -5,7 +5,6 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +16,7 @@ from nutkin.model import read
 from nutkin.sampler.chain import Chain, Chunk, Summary, advance
 from nutkin.sampler.compiled import compile_sampler
 from nutkin.sampler.options import Options
+from nutkin.sampler.pool import Pool
 from nutkin.sampler.run import Run, cores
 
 
@@ -71,32 +71,30 @@ def _finish(run: Run) -> tuple[list[list[Chunk]], dict[str, float]]:
     """-> the chunks of each chain, and `Run.seconds` at the end. Raises what a chain raises."""
     chunks: list[list[Chunk]] = [[] for _ in run.chains]
     ended: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()  # an entry for each chain that is finished
-    failed = threading.Event()
+    stopped = threading.Event()
+    pool = Pool(cores(), "chains")
 
     def proceed(chains: tuple[Chain, ...]) -> None:
-        """Until they have to wait for others; the last to wait wakes them, and goes on itself."""
-        ready = [chains]
+        if stopped.is_set():
+            return
         try:
-            while ready and not failed.is_set():
-                chains, *others = ready
-                for other in others:
-                    threads.submit(proceed, other)
-                for chunk in advance(chains):
-                    chunks[chunk.chain].append(chunk)
-                ready = []
-                for chain in chains:
-                    if chain.finished:
-                        ended.put(None)
-                    else:
-                        ready += run.meet(chain) if chain.waits else [(chain,)]
+            for chunk in advance(chains):
+                chunks[chunk.chain].append(chunk)
+            for chain in chains:
+                if chain.finished:
+                    ended.put(None)
+                else:
+                    for others in run.meet(chain) if chain.waits else ((chain,),):
+                        pool.submit(proceed, others)
         except BaseException as error:
-            failed.set()
             ended.put(error)
 
-    with ThreadPoolExecutor(cores()) as threads:
-        for chains in run.first_calls():
-            threads.submit(proceed, chains)
+    for chains in run.first_calls():
+        pool.submit(proceed, chains)
+    try:
         for _ in run.chains:
             if (error := ended.get()) is not None:
                 raise error
+    finally:
+        stopped.set()
     return chunks, run.seconds()
