@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from nutkin.errors import LimitExceeded
-from nutkin.sampler import Chain, Chunk, Pool, advance
+from nutkin.sampler import Chain, Chunk, Pool, Progress, advance
 from nutkin.sampler import Run as Chains
 from nutkin_port.limits import Limits
 
@@ -34,7 +34,7 @@ class ChainState:
         self.chain = chain
         self.unsent: collections.deque[dict[str, Any]] = collections.deque()
         self.sent = 0
-        self.progress: dict[str, Any] | None = None  # not reported yet
+        self.progress: Progress | None = None  # not reported yet
         self.reported = 0.0
 
 
@@ -162,10 +162,10 @@ class Run:
 
     def _report(self, state: ChainState) -> None:
         """At most one `progress` in PROGRESS_SECONDS, of the chain that waited longest; one of each that finished."""
-        progress = dataclasses.asdict(state.chain.progress())
+        progress = state.chain.progress()
         if state.chain.finished:
             state.progress = None
-            self._send("progress", progress)
+            self._send("progress", dataclasses.asdict(progress))
             return
         with self._lock:
             state.progress = progress
@@ -175,8 +175,8 @@ class Run:
             self._last_progress = now
             chosen = min((other for other in self._states if other.progress), key=lambda other: other.reported)
             chosen.reported = now
-            body, chosen.progress = chosen.progress, None
-        self._send("progress", body)
+            progress, chosen.progress = chosen.progress, None
+        self._send("progress", dataclasses.asdict(progress))
 
     def _end(self, state: ChainState) -> None:
         with self._lock:

@@ -136,6 +136,10 @@ class Chain:
         return np.hstack([positions, self._by_position(gradients)])
 
     @property
+    def _step_size(self) -> float:
+        return steps(self._packed[None])[0].size
+
+    @property
     def state(self) -> State:
         return unpack(self._packed)[0]
 
@@ -199,19 +203,18 @@ class Chain:
             iteration=iteration,
             total=total,
             divergences=self._divergences,
-            step_size=float(self.state.adapted.step.size),
+            step_size=self._step_size,
             tree_depth=self._tree_depth,
             gradients=self._gradients,
         )
 
     def summary(self) -> Summary:
-        state = self.state
         return Summary(
             chain=self.index,
             draws=self._sent[SAMPLE],
             warmup=self._done[WARMUP],
             divergences=self._divergences if self._window.phase == SAMPLE else 0,
-            step_size=float(state.adapted.step.size),
+            step_size=self._step_size,
             inverse_mass=(self._metric or Metric(inverse_mass(self._packed))).diagonal,
             gradients=self._gradients,
         )

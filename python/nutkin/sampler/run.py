@@ -19,7 +19,9 @@ from nutkin.sampler.pooled import Pooled
 from nutkin.sampler.warmup import SAMPLE, Scheme
 from nutkin.sampler.windowed import Windowed
 
-_SHORT_CALL_SECONDS = 0.005  # a call, and waking the thread that makes it, cost a tenth of it
+# A call, and another thread for it, cost half a millisecond: one does for all chains up to the first, and one for each
+# core up to the second.
+_SHORT_CALL_SECONDS, _CALL_SECONDS = 0.005, 0.01
 
 
 def cores() -> int:
@@ -98,10 +100,10 @@ class Run:
         """The chains, evenly in as few tuples as keep a call short, or as keep every core busy if there are several;
         each alone, if nothing is known of their speed."""
         expected = sum(chain.expected_seconds for chain in chains)
-        short = min(expected / _SHORT_CALL_SECONDS, len(chains))
-        if short > 1:
-            short = min(cores() * math.ceil(short / cores()), len(chains))
-        count = math.ceil(max(short, len(chains) / self.sampler.slots))
+        count = math.ceil(len(chains) / self.sampler.slots)
+        if expected > _SHORT_CALL_SECONDS:
+            rounds = math.ceil(min(expected / _CALL_SECONDS, len(chains)) / cores())
+            count = max(count, min(rounds * cores(), len(chains)))
         return tuple(chains[first::count] for first in range(count))
 
     def seconds(self) -> dict[str, float]:
