@@ -21,7 +21,7 @@ demo:
 test: lint
 	@$(prepare)
 	export JAX_PLATFORMS=cpu
-	python -m pytest
+	python -m pytest -n auto --maxprocesses 8 --dist worksteal
 	cd elixir_client
 	export MIX_ENV=test MIX_BUILD_PATH="$$NUTKIN_BUILD/test"
 	mix compile --warnings-as-errors </dev/null

@@ -86,15 +86,16 @@ def test_draws_do_not_depend_on_which_chains_share_a_call(sampler, options):
     ("iteration", "cores", "shared"),
     [
         (1e-6, 1, [[0, 2, 4], [1, 3, 5]]),  # the program has four slots
-        (1e-4, 1, [[0, 3], [1, 4], [2, 5]]),
-        (1e-4, 2, [[0, 4], [1, 5], [2], [3]]),  # as many for each core
-        (1e-4, 16, [[0], [1], [2], [3], [4], [5]]),
+        (2e-4, 1, [[0, 3], [1, 4], [2, 5]]),  # 24 ms in all
+        (2e-4, 2, [[0, 4], [1, 5], [2], [3]]),  # as many for each core
+        (2e-4, 3, [[0, 3], [1, 4], [2, 5]]),
+        (2e-4, 16, [[0], [1], [2], [3], [4], [5]]),
         (1.0, 1, [[0], [1], [2], [3], [4], [5]]),
         (math.inf, 2, [[0], [1], [2], [3], [4], [5]]),
     ],
 )
 def test_chains_share_calls_that_are_short(sampler, monkeypatch, iteration, cores, shared):
-    """The windows are of 10 and 20 iterations; a call shall take some 5 ms."""
+    """The windows are of 10 and 20 iterations; a call shall take some 10 ms."""
     monkeypatch.setattr("nutkin.sampler.run.cores", lambda: cores)
     sampler.pace.seconds = 2 * iteration
     run = Run(sampler, Options(chains=6))
