@@ -16,18 +16,17 @@ from typing import Any
 
 import numpy as np
 
+import nutkin.sampler
 from nutkin.errors import LimitExceeded
 from nutkin.sampler import Chain, Chunk, Pool, Progress, advance
-from nutkin.sampler import Run as Chains
 from nutkin_port.limits import Limits
 
-CHUNK_SECONDS = 0.05
 PROGRESS_SECONDS = 0.1
 
 Send = Callable[[str, dict[str, Any]], None]
 
 
-class ChainState:
+class Outbox:
     """A chain, the pieces of its last chunk that are not sent yet, and how many of its draws are."""
 
     def __init__(self, chain: Chain) -> None:
@@ -43,7 +42,7 @@ class Run:
 
     def __init__(
         self,
-        chains: Chains,
+        run: nutkin.sampler.Run,
         *,
         credit: int,
         compile_seconds: float,
@@ -57,28 +56,28 @@ class Run:
         self._send = send
         self._finish = finish
         self._lock = threading.Lock()  # held only to change what follows, never while computing or sending
-        self._states = [ChainState(chain) for chain in chains.chains]
-        self._running = len(self._states)
-        self._parked: collections.deque[ChainState] = collections.deque()
-        self._waiting: dict[int, ChainState] = {}  # by the index of the chain
+        self._outboxes = [Outbox(chain) for chain in run.chains]
+        self._running = len(self._outboxes)
+        self._parked: collections.deque[Outbox] = collections.deque()
+        self._waiting: dict[int, Outbox] = {}  # by the index of the chain
         self._credit = credit
         self._cancelled = False
         self._error: Exception | None = None
         self._last_progress = 0.0
         self._compile_seconds = compile_seconds
-        self._chains = chains
+        self._run = run
 
     def start(self) -> None:
-        for chains in self._chains.first_calls():
-            self._submit(self._advance, *(self._states[chain.index] for chain in chains))
+        for chains in self._run.first_calls():
+            self._submit(self._advance, *(self._outboxes[chain.index] for chain in chains))
 
     def ack(self, chunks: int) -> None:
         """Lets this many more `draws` messages go out."""
         with self._lock:
             self._credit += chunks
             woken = [self._parked.popleft() for _ in range(min(chunks, len(self._parked)))]
-        for state in woken:
-            self._submit(self._flush, state)
+        for outbox in woken:
+            self._submit(self._flush, outbox)
 
     def cancel(self) -> None:
         """Ends every chain after the chunk that it is computing."""
@@ -87,8 +86,8 @@ class Run:
             woken = [*self._parked, *self._waiting.values()]
             self._parked.clear()
             self._waiting.clear()
-        for state in woken:
-            self._submit(self._flush, state)
+        for outbox in woken:
+            self._submit(self._flush, outbox)
 
     def fail(self, error: Exception) -> None:
         """Ends the run with this error instead of `done`; no draws follow but those being sent."""
@@ -96,60 +95,60 @@ class Run:
             self._error = self._error or error
         self.cancel()
 
-    def _submit(self, task: Callable[..., None], *states: ChainState) -> None:
-        self._pool.submit(self._attempt, task, *states)
+    def _submit(self, task: Callable[..., None], *outboxes: Outbox) -> None:
+        self._pool.submit(self._attempt, task, *outboxes)
 
-    def _attempt(self, task: Callable[..., None], *states: ChainState) -> None:
+    def _attempt(self, task: Callable[..., None], *outboxes: Outbox) -> None:
         try:
-            task(*states)
+            task(*outboxes)
         except Exception as error:  # the answer of the run, whatever it is
             self.fail(error)
-            for state in states:
-                self._end(state)
+            for outbox in outboxes:
+                self._end(outbox)
 
-    def _advance(self, *states: ChainState) -> None:
+    def _advance(self, *outboxes: Outbox) -> None:
         if not self._cancelled:
-            for chunk in advance([state.chain for state in states], CHUNK_SECONDS):
-                self._states[chunk.chain].unsent.extend(pieces(chunk, self._limits))
-            for state in states:
-                self._report(state)
-        for state in states:
-            self._attempt(self._flush, state)
+            for chunk in advance([outbox.chain for outbox in outboxes]):
+                self._outboxes[chunk.chain].unsent.extend(pieces(chunk, self._limits))
+            for outbox in outboxes:
+                self._report(outbox)
+        for outbox in outboxes:
+            self._attempt(self._flush, outbox)
 
-    def _flush(self, state: ChainState) -> None:
+    def _flush(self, outbox: Outbox) -> None:
         """Sends what credit allows; then the chain is parked, ended, left to wait, or queued for its next step."""
-        while state.unsent:
+        while outbox.unsent:
             with self._lock:
                 stopping = self._error is not None or (self._cancelled and self._credit == 0)
                 if not stopping and self._credit == 0:
-                    self._parked.append(state)
+                    self._parked.append(outbox)
                     return
                 self._credit -= not stopping
             if stopping:
                 break
-            piece = state.unsent.popleft()
+            piece = outbox.unsent.popleft()
             self._send("draws", piece)
-            state.sent += piece["count"] if piece["phase"] == "sample" else 0
-        if self._cancelled or state.chain.finished:
-            self._end(state)
-        elif state.chain.waits:
-            self._meet(state)
+            outbox.sent += piece["count"] if piece["phase"] == "sample" else 0
+        if self._cancelled or outbox.chain.finished:
+            self._end(outbox)
+        elif outbox.chain.waits:
+            self._meet(outbox)
         else:
-            self._submit(self._advance, state)
+            self._submit(self._advance, outbox)
 
-    def _meet(self, state: ChainState) -> None:
+    def _meet(self, outbox: Outbox) -> None:
         """The last chain of its group to wait lets all of them go on.
 
         Whoever takes a chain off those that wait queues its next step: this, or `cancel`."""
         with self._lock:
             cancelled = self._cancelled
             if not cancelled:
-                self._waiting[state.chain.index] = state
+                self._waiting[outbox.chain.index] = outbox
         if cancelled:
-            self._end(state)
+            self._end(outbox)
             return
         try:
-            met = self._chains.meet(state.chain)
+            met = self._run.meet(outbox.chain)
         except Exception as error:  # the answer of the run, whatever it is
             self.fail(error)  # ends this chain too: it waits
             return
@@ -157,28 +156,29 @@ class Run:
             woken = [
                 [self._waiting.pop(chain.index) for chain in chains if chain.index in self._waiting] for chains in met
             ]
-        for states in filter(None, woken):
-            self._submit(self._advance, *states)
+        for outboxes in filter(None, woken):
+            self._submit(self._advance, *outboxes)
 
-    def _report(self, state: ChainState) -> None:
+    def _report(self, outbox: Outbox) -> None:
         """At most one `progress` in PROGRESS_SECONDS, of the chain that waited longest; one of each that finished."""
-        progress = state.chain.progress()
-        if state.chain.finished:
-            state.progress = None
+        progress = outbox.chain.progress()
+        if outbox.chain.finished:
+            with self._lock:
+                outbox.progress = None
             self._send("progress", dataclasses.asdict(progress))
             return
         with self._lock:
-            state.progress = progress
+            outbox.progress = progress
             now = time.monotonic()
             if now - self._last_progress < PROGRESS_SECONDS:
                 return
             self._last_progress = now
-            chosen = min((other for other in self._states if other.progress), key=lambda other: other.reported)
+            chosen = min((other for other in self._outboxes if other.progress), key=lambda other: other.reported)
             chosen.reported = now
             progress, chosen.progress = chosen.progress, None
         self._send("progress", dataclasses.asdict(progress))
 
-    def _end(self, state: ChainState) -> None:
+    def _end(self, outbox: Outbox) -> None:
         with self._lock:
             self._running -= 1
             last = self._running == 0
@@ -190,11 +190,13 @@ class Run:
             self._finish(result)
 
     def _done(self) -> dict[str, Any]:
-        complete = all(state.chain.finished and not state.unsent for state in self._states)
+        complete = all(outbox.chain.finished and not outbox.unsent for outbox in self._outboxes)
         return {
             "status": "complete" if complete else "cancelled",
-            "chains": [dataclasses.asdict(state.chain.summary()) | {"draws": state.sent} for state in self._states],
-            "seconds": {"compile": self._compile_seconds, **self._chains.seconds()},
+            "chains": [
+                dataclasses.asdict(outbox.chain.summary()) | {"draws": outbox.sent} for outbox in self._outboxes
+            ],
+            "seconds": {"compile": self._compile_seconds, **self._run.seconds()},
         }
 
 

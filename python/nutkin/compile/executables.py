@@ -91,13 +91,14 @@ class Executables:
                 return found, True
             try:
                 program = self._restore(key) or self._compile(key, function, arguments, options)
+                with self._lock:
+                    self._entries[key] = program
+                    while len(self._entries) > self._capacity:
+                        self._entries.popitem(last=False)
             finally:
-                self._building.pop(key, None)
+                with self._lock:
+                    self._building.pop(key, None)
                 _return_free_memory()
-            with self._lock:
-                self._entries[key] = program
-                while len(self._entries) > self._capacity:
-                    self._entries.popitem(last=False)
             return program, False
 
     def _restore(self, key: tuple) -> RestoredProgram | None:

@@ -6,7 +6,6 @@ from functools import cache
 from typing import Any
 
 import jax
-import numpy as np
 from jaxlib import xla_client
 
 
@@ -30,5 +29,5 @@ def _placed(leaf: Any) -> jax.Array:
     if isinstance(leaf, jax.Array):
         return leaf
     # What `jax.device_put` ends in, at a tenth of its time.
-    aval = jax.core.ShapedArray(np.shape(leaf), leaf.dtype)
+    aval = jax.core.ShapedArray(leaf.shape, leaf.dtype)
     return xla_client.batched_device_put(aval, _sharding(), [leaf], [device()])

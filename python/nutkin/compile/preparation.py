@@ -38,7 +38,6 @@ class Preparation:
             found.update(node for node in candidates if not isinstance(steps[node], Input | Number | Likelihood))
         return tuple(sorted(found))
 
-    @property
     def has_program(self) -> bool:
         """Whether `arguments` compiles nothing."""
         return not self._computed or (self.key, "prepare") in EXECUTABLES

@@ -68,7 +68,7 @@ class Target:
 
     def has_arguments(self) -> bool:
         """Whether `arguments` would compile nothing."""
-        return self._preparation.has_program
+        return self._preparation.has_program()
 
     @cached_property
     def _preparation(self) -> Preparation:

@@ -18,7 +18,7 @@ from nutkin.sampler.adaptation import RUN, SEARCH, SEEK_POINT, Adapted
 from nutkin.sampler.compiled import Sampler
 from nutkin.sampler.kernel import MAX_STARTS, STATISTICS
 from nutkin.sampler.metric import Metric
-from nutkin.sampler.moments import Collector
+from nutkin.sampler.moments import Collector, moments
 from nutkin.sampler.options import DENSE, Options
 from nutkin.sampler.state import Control, State, counted, initial_state, inverse_mass, pack, steps, unpack, write
 from nutkin.sampler.warmup import SAMPLE, WARMUP, Adaptation, Learned, Window
@@ -90,12 +90,10 @@ class Chain:
         self._window = window
         state = initial_state(self._dimension, options.seed, index, centre)
         self._packed = pack(state, window.tuning, spread, Control())
-        self._metric: Metric | None = None  # as it was learned; the first one is the program's
-        # Of a dense metric: the program's argument, and the inverse of the factor, None while diagonal.
-        self._factors = None
+        self._learned: Metric | None = None  # the first metric is the program's
+        self._factors = None  # an argument of a program with a dense metric
         if options.mass_matrix == DENSE:
             self._factors = np.stack([np.eye(self._dimension, dtype=DTYPES[sampler.target.precision])] * 2)
-        self._inverse = None
         self.begin(window)
 
     def begin(self, window: Window, adaptation: Adaptation | None = None) -> None:
@@ -112,28 +110,32 @@ class Chain:
         self._statistics: list[np.ndarray] = []  # of a window that learns the step
 
     def _adapt(self, adaptation: Adaptation) -> None:
-        metric = self._metric = adaptation.metric
-        if self._factors is not None:
-            gradient = self.state.point.gradient
-            gradient[:] = self._by_position(gradient)
+        metric = adaptation.metric
+        if self._factors is not None and metric is not self._learned:
+            by_position = self._by_position(self.state.point.gradient)
             factor = np.eye(self._dimension) if metric.factor is None else metric.factor
             self._factors = np.stack([factor, factor.T]).astype(self._factors.dtype)
-            self._inverse = None if metric.factor is None else np.linalg.inv(factor)
-            gradient[:] = factor.T @ gradient
+            write(self._packed, gradient=factor.T @ by_position)
+        self._learned = metric
         mode = SEARCH if adaptation.searches else RUN
         write(self._packed, adapted=Adapted(mode, metric.inverse_mass, adaptation.step))
 
     def _by_position(self, gradients: np.ndarray) -> np.ndarray:
         """Gradients (..., d) in the chain's coordinates -> those by the position."""
-        return gradients if self._inverse is None else gradients @ self._inverse
+        inverse = self._metric.inverse_factor
+        return gradients if inverse is None else gradients @ inverse
 
     def _moment_rows(self, rows: np.ndarray) -> np.ndarray:
         """Positions and the gradients by them (n, 2 d), of rows of the program."""
         positions_and_gradients = rows[:, : 2 * self._dimension]
-        if self._inverse is None:
+        if self._metric.factor is None:
             return positions_and_gradients
         positions, gradients = np.hsplit(positions_and_gradients, 2)
         return np.hstack([positions, self._by_position(gradients)])
+
+    @property
+    def _metric(self) -> Metric:
+        return self._learned or Metric(inverse_mass(self._packed).copy())
 
     @property
     def _step_size(self) -> float:
@@ -170,8 +172,8 @@ class Chain:
         return Control(count, window.depth_cap, int(window.tunes), min(first, count), stride)
 
     def _take(self, packed: np.ndarray, rows: np.ndarray, divergences: int, depth: float, seconds: float) -> None:
-        """Its state after a call, whose `rows` (count, 2 d + 7) are kept until the end of the window; of them: how many
-        diverged, the mean depth of the trees, and the `seconds` that they took."""
+        """Its state after a call, and its `rows` (count, 2 d + 7); of them: how many diverged, the mean depth of the
+        trees, and the `seconds` that they took."""
         window, count = self._window, len(rows)
         self._packed = packed
         gradients, mode = counted(packed)
@@ -189,7 +191,7 @@ class Chain:
         if window.learns_metric:
             self._collector.add(self._moment_rows(rows))
         if window.learns_step:
-            self._statistics.append(rows[:, 2 * self._dimension :])
+            self._statistics.append(rows[:, 2 * self._dimension :].copy())
 
     def progress(self) -> Progress:
         window = self._window
@@ -215,7 +217,7 @@ class Chain:
             warmup=self._done[WARMUP],
             divergences=self._divergences if self._window.phase == SAMPLE else 0,
             step_size=self._step_size,
-            inverse_mass=(self._metric or Metric(inverse_mass(self._packed))).diagonal,
+            inverse_mass=self._metric.diagonal,
             gradients=self._gradients,
         )
 
@@ -291,11 +293,11 @@ def learned(chains: Sequence[Chain]) -> Learned:
     if window.learns_step:
         statistics = np.stack([np.concatenate(chain._statistics) for chain in chains])
     return Learned(
-        [chain._metric or Metric(own) for chain, own in zip(chains, inverse_mass(packed), strict=True)],
+        [chain._metric for chain in chains],
         steps(packed),
         window.iterations,
         sum(chain._divergences - chain._divergences_before for chain in chains),
-        Collector.moments([chain._collector for chain in chains]) if window.learns_metric else None,
+        moments([chain._collector for chain in chains]) if window.learns_metric else None,
         statistics[:, :, _STEP_SIZE],
         statistics[:, :, _ACCEPTANCE],
     )

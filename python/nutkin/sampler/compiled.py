@@ -73,7 +73,7 @@ def compile_sampler(target: Target, *, max_tree_depth: int = 10, mass_matrix: st
     key, depth, capacity = _key(target, blocks, max_tree_depth, dense)
     is_prepared = target.has_arguments()
     dimension, dtype = target.dimension, DTYPES[target.precision]
-    slots = 1 if dense or dimension > _LARGEST_SHARED else _SLOTS
+    slots = 1 if dense or dimension > _LARGEST_SHARED else min(_SLOTS, capacity)
     factors = np.zeros((2, dimension, dimension), dtype) if dense else None
     advance, cached = EXECUTABLES.get(
         key,

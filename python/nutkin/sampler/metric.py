@@ -29,6 +29,10 @@ class Metric:
         return (self.factor**2 @ self.inverse_mass).astype(self.inverse_mass.dtype)
 
     @cached_property
+    def inverse_factor(self) -> np.ndarray | None:
+        return None if self.factor is None else np.linalg.inv(self.factor)
+
+    @cached_property
     def log_scale(self) -> float:
         """The logarithm of the geometric mean of its scales."""
         logs = 0.5 * np.log(self.inverse_mass).sum()

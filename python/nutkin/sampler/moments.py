@@ -14,8 +14,6 @@ import numpy as np
 
 BLOCK = 128
 
-Arrays = tuple[np.ndarray, np.ndarray, np.ndarray | None]
-
 
 @dataclass(frozen=True)
 class Moments:
@@ -70,7 +68,7 @@ def _joined(counts: Sequence[int], means: np.ndarray, squares: np.ndarray, produ
     return Moments(sum(counts), mean, squares.sum(0) + (weighted * shifts).sum(0), products)
 
 
-def _stacked(moments: Sequence[Moments]) -> Arrays:
+def _stacked(moments: Sequence[Moments]) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """-> mean, squares, products, with a first axis for the `moments`."""
     products = None if moments[0].products is None else np.stack([one.products for one in moments])
     return np.stack([one.mean for one in moments]), np.stack([one.squares for one in moments]), products
@@ -86,8 +84,8 @@ class Collector:
         self._waiting = 0
 
     def add(self, rows: np.ndarray) -> None:
-        """`rows` (n, 2 d), which are kept."""
-        self._rest.append(rows)
+        """`rows` (n, 2 d)."""
+        self._rest.append(rows.copy())  # they are a part of all that a call wrote
         self._waiting += len(rows)
         if self._waiting >= BLOCK:
             rows = np.concatenate(self._rest)
@@ -95,16 +93,16 @@ class Collector:
             for first in range(0, rest, BLOCK):
                 block = summed(rows[first : first + BLOCK], dense=self._dense)
                 self._whole = block if self._whole is None else joined([self._whole, block])
-            self._rest = [rows[rest:].copy()]
+            self._rest = [rows[rest:]]
             self._waiting = len(rows) - rest
 
-    @staticmethod
-    def moments(chains: Sequence[Collector]) -> Moments:
-        """Those of each chain, along a first axis. All have taken equally many rows, at least one."""
-        parts, one = [], chains[0]
-        if one._whole is not None:
-            parts.append(Moments(one._whole.count, *_stacked([chain._whole for chain in chains])))
-        if one._waiting:
-            rows = [chain._rest[0] if len(chain._rest) == 1 else np.concatenate(chain._rest) for chain in chains]
-            parts.append(summed(np.stack(rows), dense=one._dense))
-        return joined(parts)
+
+def moments(collectors: Sequence[Collector]) -> Moments:
+    """Those of the window of each chain, along a first axis. All have taken equally many rows, at least one."""
+    parts, one = [], collectors[0]
+    if one._whole is not None:
+        parts.append(Moments(one._whole.count, *_stacked([collector._whole for collector in collectors])))
+    if one._waiting:
+        rest = np.stack([np.concatenate(collector._rest) for collector in collectors])
+        parts.append(summed(rest, dense=one._dense))
+    return joined(parts)

@@ -54,6 +54,6 @@ class OutputBlocks:
         values = {}
         for name in self._places if names is None else names:
             place = self._places[name]
-            part = blocks[place.type][rows, place.start : place.stop]
+            part = blocks[place.type][rows, place.start : place.stop].copy()  # the block is larger than what is kept
             values[name] = part.reshape(len(part), *place.shape)
         return values

@@ -1,4 +1,4 @@
-"""Threads for the chains, which end when there is nothing to do.
+"""Threads that end when there is nothing to do.
 
 A thread that is woken is often put on the core of the thread that wakes it, and two chains then share that core for
 some milliseconds while another one idles. A thread that is started is put on an idle core.
@@ -34,8 +34,15 @@ class Pool:
 
     def _share_out(self) -> None:
         while self._tasks and self._running < self._most:
+            try:
+                threading.Thread(target=self._work, args=(self._tasks[0],), name=self._name).start()
+            except RuntimeError:  # no more threads can be had
+                if self._running:
+                    return
+                self._tasks.popleft()
+                raise
+            self._tasks.popleft()
             self._running += 1
-            threading.Thread(target=self._work, args=(self._tasks.popleft(),), name=self._name).start()
 
     def _work(self, task: Callable[[], None] | None) -> None:
         self._thread.is_ours = True

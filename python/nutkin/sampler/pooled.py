@@ -134,7 +134,11 @@ class Pooled:
             estimate = from_gradients if stage.by_gradient else from_positions
             return _of_group(learned.metrics, learned.steps, pooled, estimate, stage)
         alone = zip(learned.metrics, learned.steps, learned.moments.of_each_chain(), strict=True)
-        return [own for chain in alone for own in _of_group(chain[:1], chain[1:2], chain[2], from_gradients, stage)]
+        return [
+            own
+            for metric, step, moments in alone
+            for own in _of_group([metric], [step], moments, from_gradients, stage)
+        ]
 
     def _with_fitted_step(self, learned: Learned) -> list[Adaptation]:
         iterations = self._metric_iterations + learned.step_sizes.size

@@ -19,8 +19,8 @@ from nutkin.sampler.pooled import Pooled
 from nutkin.sampler.warmup import SAMPLE, Scheme
 from nutkin.sampler.windowed import Windowed
 
-# A call, and another thread for it, cost half a millisecond: one does for all chains up to the first, and one for each
-# core up to the second.
+# A call, and another thread for it, cost half a millisecond: one does for all chains if it is shorter than the first;
+# else there are as many for each core as are needed to keep them near the second.
 _SHORT_CALL_SECONDS, _CALL_SECONDS = 0.005, 0.01
 
 
@@ -58,18 +58,18 @@ class Run:
         spread = np.where(given, 0.0, options.init.radius)
         indices = range(options.chains)
         pooled = options.adaptation == POOLED
-        self._groups = []
+        groups = []
         for members in [indices] if pooled else [[index] for index in indices]:
             scheme = Pooled(options) if pooled else Windowed(options)
             first = scheme.first()
             chains = tuple(Chain(sampler, options, index, first, centre, spread) for index in members)
-            self._groups.append(_Group(scheme, chains))
-        self.sampler = sampler
-        self.options = options
-        self.chains = tuple(chain for group in self._groups for chain in group.chains)
+            groups.append(_Group(scheme, chains))
+        self._sampler = sampler
+        self.chains = tuple(chain for group in groups for chain in group.chains)
+        self._groups = [group for group in groups for _ in group.chains]  # by the index of the chain
         self._lock = threading.Lock()  # guards the counts below and those of the groups
         self._started = time.monotonic()
-        self._warming = len(self._groups) if options.warmup else 0
+        self._warming = len(groups) if options.warmup else 0
         self._warm = self._started
 
     def first_calls(self) -> tuple[tuple[Chain, ...], ...]:
@@ -81,7 +81,7 @@ class Run:
         last of its group is here.
 
         Any thread may call it; what the chains learned is worked out once, by the last to come, in their order."""
-        group = self._groups[chain.index if len(self._groups) > 1 else 0]
+        group = self._groups[chain.index]
         with self._lock:
             group.arrived += 1
             if group.arrived < len(group.chains):
@@ -97,10 +97,9 @@ class Run:
         return self._shared(group.chains)
 
     def _shared(self, chains: Sequence[Chain]) -> tuple[tuple[Chain, ...], ...]:
-        """The chains, evenly in as few tuples as keep a call short, or as keep every core busy if there are several;
-        each alone, if nothing is known of their speed."""
+        """The chains, evenly in the tuples that share a call; each alone, if nothing is known of their speed."""
         expected = sum(chain.expected_seconds for chain in chains)
-        count = math.ceil(len(chains) / self.sampler.slots)
+        count = math.ceil(len(chains) / self._sampler.slots)
         if expected > _SHORT_CALL_SECONDS:
             rounds = math.ceil(min(expected / _CALL_SECONDS, len(chains)) / cores())
             count = max(count, min(rounds * cores(), len(chains)))

@@ -53,7 +53,8 @@ def sample(
     sampler = compile_sampler(target, max_tree_depth=settings.max_tree_depth, mass_matrix=settings.mass_matrix)
     run = Run(sampler, settings)
 
-    chunks, seconds = _finish(run)
+    chunks = _all_chunks(run)
+    seconds = run.seconds()
 
     def stacked(group: str) -> dict[str, np.ndarray]:
         parts = {
@@ -67,8 +68,8 @@ def sample(
     return Draws(stacked("variables"), stacked("stats"), tuple(chain.summary() for chain in run.chains), seconds)
 
 
-def _finish(run: Run) -> tuple[list[list[Chunk]], dict[str, float]]:
-    """-> the chunks of each chain, and `Run.seconds` at the end. Raises what a chain raises."""
+def _all_chunks(run: Run) -> list[list[Chunk]]:
+    """Advances the chains until they are finished. -> the chunks of each. Raises what a chain raises."""
     chunks: list[list[Chunk]] = [[] for _ in run.chains]
     ended: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()  # an entry for each chain that is finished
     stopped = threading.Event()
@@ -83,9 +84,11 @@ def _finish(run: Run) -> tuple[list[list[Chunk]], dict[str, float]]:
             for chain in chains:
                 if chain.finished:
                     ended.put(None)
+                elif chain.waits:
+                    for met in run.meet(chain):
+                        pool.submit(proceed, met)
                 else:
-                    for others in run.meet(chain) if chain.waits else ((chain,),):
-                        pool.submit(proceed, others)
+                    pool.submit(proceed, (chain,))
         except BaseException as error:
             ended.put(error)
 
@@ -97,4 +100,4 @@ def _finish(run: Run) -> tuple[list[list[Chunk]], dict[str, float]]:
                 raise error
     finally:
         stopped.set()
-    return chunks, run.seconds()
+    return chunks

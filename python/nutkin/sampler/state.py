@@ -89,9 +89,16 @@ def unpack_typed(packed: jax.Array, dtype: np.dtype) -> tuple[State, Tuning, jax
 
 
 def write(
-    packed: np.ndarray, *, adapted: Adapted | None = None, tuning: Tuning | None = None, control: Control | None = None
+    packed: np.ndarray,
+    *,
+    gradient: np.ndarray | None = None,
+    adapted: Adapted | None = None,
+    tuning: Tuning | None = None,
+    control: Control | None = None,
 ) -> None:
     """Replaces parts of a packed chain in place."""
+    if gradient is not None:
+        packed[_NUMBERS + len(gradient) : _NUMBERS + 2 * len(gradient)] = gradient
     if adapted is not None:
         packed[_MODE] = adapted.mode
         packed[_STEP] = adapted.step

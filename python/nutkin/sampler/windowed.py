@@ -67,8 +67,9 @@ class Windowed:
         return self._windows[0]
 
     def next(self, learned: Learned) -> tuple[Sequence[Adaptation], Window]:
-        (metric,), (step,), searches = learned.metrics, learned.steps, learned.moments is not None
-        if learned.moments is not None:
+        (metric,), (step,) = learned.metrics, learned.steps
+        searches = learned.moments is not None
+        if searches:
             metric = from_positions(learned.moments.of_all_chains(), metric)
         self._at += 1
         window = self._windows[self._at]

@@ -110,6 +110,32 @@ def test_chains_share_calls_that_are_short(sampler, monkeypatch, iteration, core
     assert 1e-6 < sampler.pace.seconds < 0.1
 
 
+def test_draws_of_which_few_fit_into_a_call(sampler):
+    """A call takes as many iterations as draws fit into 2 MiB: here 3, and 1."""
+    for size in (80_000, 200_000):
+        tree = Builder()
+        x = tree.rv("x", "normal", {"mu": 0, "sigma": 1})
+        tree.deterministic("y", tree.call("multiply", x, np.ones(size)))
+        few = compile_sampler(target(tree))
+        assert few.capacity == (3 if size == 80_000 else 1)
+        few.pace.seconds = 1e-6
+        run = Run(few, Options(draws=4, warmup=10))
+        calls = [len(chains) for chains in run.first_calls()]
+        assert sum(calls) == 4
+        assert max(calls) <= few.slots <= few.capacity
+        for chunks in finish(run):
+            values = np.concatenate([chunk.variables["y"] for chunk in chunks])
+            np.testing.assert_array_equal(
+                values, np.concatenate([c.variables["x"] for c in chunks])[:, None] + 0 * values
+            )
+
+
+def test_chunks_keep_no_more_than_their_draws(sampler):
+    _, chunks = collect(sampler, cut=7)
+    arrays = [array for chunk in chunks for array in (chunk.variables | chunk.stats).values()]
+    assert all(array.base is None or array.base.nbytes == array.nbytes for array in arrays)
+
+
 def test_draws_depend_on_seed_and_chain(sampler):
     mu = joined(collect(sampler)[1])["mu"]
     assert not np.array_equal(mu, joined(collect(sampler, seed=4)[1])["mu"])

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from nutkin.sampler.moments import BLOCK, Collector, joined, summed
+from nutkin.sampler.moments import BLOCK, Collector, joined, moments, summed
 
 
 def rows(count, dimension=3, seed=0):
@@ -35,10 +35,10 @@ def test_those_of_chains_are_those_of_each(count):
     collectors = [Collector(dense=True) for _ in x]
     for collector, own in zip(collectors, x, strict=True):
         collector.add(own)
-    moments = Collector.moments(collectors)
-    for found, own in zip(moments.of_each_chain(), x, strict=True):
+    found_moments = moments(collectors)
+    for found, own in zip(found_moments.of_each_chain(), x, strict=True):
         assert_close(found, summed(own, dense=True))
-    assert_close(moments.of_all_chains(), summed(x.reshape(3 * count, -1), dense=True))
+    assert_close(found_moments.of_all_chains(), summed(x.reshape(3 * count, -1), dense=True))
 
 
 @pytest.mark.parametrize("dense", [False, True])
@@ -49,7 +49,7 @@ def test_how_rows_come_changes_no_bit(cut, dense):
     at_once.add(x)
     for first in range(0, len(x), cut):
         in_parts.add(x[first : first + cut])
-    one, other = (Collector.moments([collector]).of_all_chains() for collector in (at_once, in_parts))
+    one, other = (moments([collector]).of_all_chains() for collector in (at_once, in_parts))
     np.testing.assert_array_equal(one.mean, other.mean)
     np.testing.assert_array_equal(one.squares, other.squares)
     np.testing.assert_array_equal(one.products, other.products)

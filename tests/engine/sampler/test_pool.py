@@ -82,3 +82,29 @@ def test_a_task_that_fails_takes_no_other_with_it():
     pool.submit(found.append, 2)
     finish(pool)
     assert found == [1, 2]
+
+
+def test_without_another_thread_those_that_run_do_the_work(monkeypatch):
+    pool, found, begun, start = Pool(4, "scarce"), [], threading.Event(), threading.Event()
+
+    def first():
+        begun.set()
+        start.wait(DEADLINE)
+
+    pool.submit(first)
+    assert begun.wait(DEADLINE)
+
+    def refuse(_thread):
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", refuse)
+        pool.submit(found.append, 1)
+        pool.submit(found.append, 2)
+        start.set()
+        finish(pool)
+        with pytest.raises(RuntimeError, match="new thread"):
+            pool.submit(found.append, 3)
+    pool.submit(found.append, 4)
+    finish(pool)
+    assert found == [1, 2, 4]
