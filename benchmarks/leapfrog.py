@@ -1,7 +1,8 @@
 """Microseconds of a leapfrog step against those of the bare gradient, one chain in one thread, in turns.
 
 `python -m benchmarks.leapfrog MODEL` prints a line of JSON. The gradient is that of the compiled model, with its value,
-in a jitted loop in which each step needs the one before it.
+in a jitted loop in which each step needs the one before it; the chain's is that of a whole run, warmup and all else
+included, of 1000 draws or as many more as take as long as that loop.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from nutkin.compile import Target, bind
 from nutkin.model import read
 
 _TURNS, _SECONDS, _ENOUGH_SECONDS = 8, 0.25, 60.0
+_DRAWS = 1000
 
 
 def measure(model: str) -> dict[str, float]:
@@ -34,13 +36,19 @@ def measure(model: str) -> dict[str, float]:
     count = _count_for(lambda n: loop(position, np.int32(n), target.arguments).block_until_ready())
 
     gradients, leapfrogs = [], []
-    _chain(tree, arrays, 0, draws=1)  # compiles
+    chain = partial(nutkin.sample, tree, arrays, chains=1)
+    chain(draws=1)  # compiles
+    started = time.perf_counter()
+    chain(draws=_DRAWS)
+    draws = int(_DRAWS * max(1.0, _SECONDS / (time.perf_counter() - started)))
     begun = time.perf_counter()
     while len(gradients) < _TURNS and time.perf_counter() - begun < _ENOUGH_SECONDS:
         started = time.perf_counter()
         loop(position, np.int32(count), target.arguments).block_until_ready()
         gradients.append((time.perf_counter() - started) / count)
-        leapfrogs.append(_chain(tree, arrays, len(leapfrogs)))
+        started = time.perf_counter()
+        sampled = chain(draws=draws, seed=len(leapfrogs))
+        leapfrogs.append((time.perf_counter() - started) / sampled.chains[0].gradients)
     gradient, leapfrog = 1e6 * min(gradients), 1e6 * min(leapfrogs)
     return {"gradient": gradient, "leapfrog": leapfrog, "ratio": leapfrog / gradient}
 
@@ -64,13 +72,6 @@ def _count_for(run) -> int:
         if (elapsed := time.perf_counter() - started) > _SECONDS / 8:
             return max(1, int(count * _SECONDS / elapsed))
         count *= 4
-
-
-def _chain(tree, arrays, seed: int, *, draws: int = 1000) -> float:
-    """Seconds of a leapfrog step of one chain, over warmup and draws."""
-    started = time.perf_counter()
-    sampled = nutkin.sample(tree, arrays, chains=1, draws=draws, seed=seed)
-    return (time.perf_counter() - started) / sampled.chains[0].gradients
 
 
 if __name__ == "__main__":
