@@ -2,8 +2,8 @@
 
 JAX's own disk cache knows a program by its code, which must be traced and lowered first. Here the name of an entry is
 a digest of the program's key and of all else that the code depends on: the sources of the engine, the versions, the
-flags, the processor. An entry is the executable as XLA serialises it, and the structure of its results. One that is
-damaged, or that XLA refuses, counts as absent.
+flags, the processor. An entry is the executable as XLA serialises it, the structure of its results, and whether it
+calls LAPACK. One that is damaged, or that XLA refuses, counts as absent.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from typing import Any
 
 import jax
 import msgspec
-from jaxlib import xla_client
+import numpy as np
+from jaxlib import lapack, xla_client
 
 from nutkin.compile.placement import device, placed
 from nutkin.versions import versions
@@ -60,7 +61,9 @@ class StoredPrograms:
         digest, packed = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
         if hashlib.sha256(packed).digest() != digest:
             return None
-        results, serialized = msgspec.msgpack.decode(zlib.decompress(packed))
+        results, calls_lapack, serialized = msgspec.msgpack.decode(zlib.decompress(packed))
+        if calls_lapack:  # JAX looks its functions up when it lowers a call of them: until then they are null
+            lapack.prepare_lapack_call("potrf_ffi", np.float64)
         try:
             devices = xla_client.DeviceList((device(),))
             executable = device().client.deserialize_executable(serialized, devices, None)
@@ -77,7 +80,9 @@ class StoredPrograms:
         count = compiled.out_tree.num_leaves
         results = jax.tree.unflatten(compiled.out_tree, range(count))
         serialized = executable.client.serialize_executable(executable)
-        packed = zlib.compress(msgspec.msgpack.encode((results, serialized)), 1)
+        text = compiled.as_text()
+        calls_lapack = any(f'"{name}"' in text for name, _, _ in lapack.registrations()["cpu"])
+        packed = zlib.compress(msgspec.msgpack.encode((results, calls_lapack, serialized)), 1)
         try:
             self._write(self._path(key), hashlib.sha256(packed).digest() + packed)
         except OSError as error:

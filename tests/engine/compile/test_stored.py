@@ -74,7 +74,7 @@ def test_a_stored_program_comes_back_without_tracing(tmp_path: Path) -> None:
 
 
 def refused_by_xla(_content: bytes) -> bytes:
-    packed = zlib.compress(msgspec.msgpack.encode((0, b"no executable")))
+    packed = zlib.compress(msgspec.msgpack.encode((0, False, b"no executable")))
     return hashlib.sha256(packed).digest() + packed
 
 
@@ -179,3 +179,34 @@ def test_a_program_of_jaxs_own_cache_is_not_stored(tmp_path: Path) -> None:
     assert run("two") == first
     assert list(tmp_path.glob("two/*.program")) == []
     assert run("one") == first
+
+
+LAPACK = """
+import jax, numpy as np
+from nutkin.compile.stored import RestoredProgram, StoredPrograms
+from nutkin.compile import Executables
+from pathlib import Path
+
+def solve(matrix, vector):
+    factor = jax.numpy.linalg.cholesky(matrix)
+    return jax.lax.linalg.triangular_solve(factor, vector, left_side=True, lower=True)
+
+arguments = (4 * np.eye(40) + 1, np.ones((40, 1)))
+program, _ = Executables(stored=StoredPrograms(Path({folder!r}))).get(("solve",), solve, arguments)
+print(type(program).__name__, round(float(program(*arguments).sum()), 6))
+import threading
+for thread in threading.enumerate():
+    if thread.name == "store":
+        thread.join(10)
+"""
+
+
+def test_a_stored_program_finds_lapack(tmp_path: Path) -> None:
+    """In a process that has not lowered a call of it."""
+    command = [sys.executable, "-c", LAPACK.format(folder=str(tmp_path))]
+    kinds, values = zip(
+        *(subprocess.run(command, capture_output=True, text=True, check=True).stdout.split() for _ in range(2)),
+        strict=True,
+    )
+    assert kinds == ("Compiled", "RestoredProgram")
+    assert values[0] == values[1]
