@@ -30,9 +30,13 @@ STATISTICS = {
 
 @pytest.fixture(scope="module")
 def port() -> Iterator[PortClient]:
-    """One program for all tests here: each waits for the last answer of its run."""
+    """One program for all tests here, which has the tensors of eight schools: each waits for the last answer of its
+    run."""
     with PortClient() as client:
         client.hello()
+        client.send("log_density", 1, {**schools(), "position": np.zeros(10)})
+        put_schools(client, 1)
+        client.until("value", id=1)
         yield client
 
 
@@ -78,7 +82,6 @@ def cpu_ticks(pid: int) -> int:
 
 def test_eight_schools(port: PortClient) -> None:
     start(port, 1, schools(), chains=4, credit=UNLIMITED, seed=1)
-    put_schools(port, 1)
     done, before = port.until("done", id=1)
     assert done.body["status"] == "complete"
     assert done.body["seconds"].keys() == {"compile", "warmup", "sample"}
