@@ -37,7 +37,8 @@ def assert_agree(
 ) -> Target:
     """Both forms agree at random points, or at those given, and the rewrites `expected` were applied, in this order.
 
-    A component of the gradient may differ by `relative` of the largest one.
+    A component of the gradient may differ by `relative` of the largest one. Random points come closer to 0 until the
+    original form is finite: far out, a probability that it takes the logarithm of is rounded to 0 or 1.
     """
     original = bound(builder, data, rewrites=[], precision=precision)
     rewritten = bound(builder, data, rewrites=rewrites, precision=precision)
@@ -45,6 +46,10 @@ def assert_agree(
     random = np.random.default_rng(seed)
     for position in positions or [random.normal(size=original.dimension) for _ in range(3)]:
         wanted_value, wanted_gradient = evaluate(original, position)
+        for _ in range(0 if positions else 5):
+            if not np.isfinite(wanted_value):
+                position = 0.5 * position
+                wanted_value, wanted_gradient = evaluate(original, position)
         value, gradient = evaluate(rewritten, position)
         assert np.isfinite(wanted_value)
         np.testing.assert_allclose(value, wanted_value, rtol=relative)
