@@ -69,8 +69,7 @@ def compile_sampler(target: Target, *, max_tree_depth: int = 10, mass_matrix: st
         hint = "give it a variable with a distribution: `mu <~ normal(0, 1)`"
         raise InvalidModel("the model has no free parameter, so there is nothing to sample", hint=hint)
     dense = mass_matrix == DENSE
-    blocks = OutputBlocks((*target.parameters, *target.deterministic))
-    key, depth, capacity = _key(target, blocks, max_tree_depth, dense)
+    key, blocks, depth, capacity = _plan(target, max_tree_depth, dense)
     is_prepared = target.has_arguments()
     dimension, dtype = target.dimension, DTYPES[target.precision]
     slots = 1 if dense or dimension > _LARGEST_SHARED else min(_SLOTS, capacity)
@@ -86,13 +85,13 @@ def compile_sampler(target: Target, *, max_tree_depth: int = 10, mass_matrix: st
 
 def has_programs(target: Target, *, max_tree_depth: int = 10, mass_matrix: str = DIAGONAL) -> bool:
     """Whether `compile_sampler` would compile nothing."""
+    return target.has_arguments() and _plan(target, max_tree_depth, mass_matrix == DENSE)[0] in EXECUTABLES
+
+
+def _plan(target: Target, max_tree_depth: int, dense: bool) -> tuple[tuple, OutputBlocks, int, int]:
+    """-> (key of the program, where its outputs are, the depth that it is compiled for, its capacity)."""
     blocks = OutputBlocks((*target.parameters, *target.deterministic))
-    return target.has_arguments() and _key(target, blocks, max_tree_depth, mass_matrix == DENSE)[0] in EXECUTABLES
-
-
-def _key(target: Target, blocks: OutputBlocks, max_tree_depth: int, dense: bool) -> tuple[tuple, int, int]:
-    """-> (key of the program, the depth that it is compiled for, its capacity)."""
     row_bytes = max(blocks.nbytes, 8 * (2 * target.dimension + len(STATISTICS)))
     capacity = max(1, min(_MAX_CAPACITY, _BUFFER_BYTES // row_bytes))
     depth = max(max_tree_depth, _COMPILED_DEPTH)
-    return (target.key, "advance", depth, capacity, dense), depth, capacity
+    return (target.key, "advance", depth, capacity, dense), blocks, depth, capacity
