@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable
 
 HEADER_BYTES = 4
+SIGNAL_SECONDS = 0.5
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,7 +47,13 @@ class Inbox:
         self._items.put(item)
 
     def get(self) -> object:
-        item = self._items.get()
+        """The next item. Handlers of signals run meanwhile, within SIGNAL_SECONDS."""
+        while True:
+            try:
+                item = self._items.get(timeout=SIGNAL_SECONDS)
+                break
+            except queue.Empty:  # a signal that comes just before the wait does not end it
+                continue
         if isinstance(item, bytearray):
             with self._room:
                 self._bytes -= len(item)
