@@ -11,7 +11,8 @@ from typing import Literal
 import numpy as np
 
 from nutkin.errors import InvalidData, InvalidModel
-from nutkin.model.distributions import DISTRIBUTIONS, Family, find_family, observed_batch, variable_shape
+from nutkin.model.distributions import DISTRIBUTIONS, Family, find_family
+from nutkin.model.distributions.shapes import event_sizes, observed_batch, variable_shape
 from nutkin.model.ir import (
     Call,
     Constant,
@@ -245,7 +246,11 @@ class _Checker:
                 expected=" or ".join(fitting),
                 found=name,
             )
-        if not node.centered and not family.location_scale:
+        if len(shape) < transform.event_rank:
+            raise InvalidModel(
+                f"the transform {name} needs a vector", expected="a shape {…, k}", found=show_shape(shape)
+            )
+        if not node.centered and family.location_scale is None:
             raise InvalidModel(
                 "centered: false needs a location-scale distribution",
                 expected=", ".join(other for other, known in DISTRIBUTIONS.items() if known.location_scale),
@@ -267,6 +272,7 @@ class _Checker:
         family = find_family(node.dist, node.args)
         args, specs = self._arguments(node, family, index)
         shape = observed_batch(family, specs, self.steps[node.value].spec)
+        family = family.of_sizes(event_sizes(family, specs))
         for field in ("weight", "mask"):
             reference = getattr(node, field)
             if reference is not None and not broadcasts_to(self.steps[reference].spec.shape, shape):

@@ -181,7 +181,7 @@ WRONG = [
     (event_of_another_size, "x", "{5, 4}", "alpha {3}"),
     (unknown_transform, "x", "log", "logg"),
     (transform_of_another_support, "x", "identity", "log"),
-    (noncentred_gamma, "x", "normal, student_t, cauchy, laplace, logistic", "gamma"),
+    (noncentred_gamma, "x", "normal, student_t, cauchy, laplace, ", "gamma"),
     (negative_scale, "x", "positive", "-1"),
     (empty_interval, "x", "lower below upper", "lower 2, upper 1.5"),
     (probability_above_one, "x", "probability", "1.5"),
