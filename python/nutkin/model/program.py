@@ -225,7 +225,7 @@ class _Checker:
         return Spec(spec.shape, narrow(spec.type, precision=self.precision))
 
     def _variable(self, node: RandomVariable, index: int) -> Variable:
-        family = find_family(node.dist, node.args)
+        family, args, specs = self._arguments(node, index)
         if family.support.discrete:
             raise InvalidModel(
                 "a discrete distribution cannot be sampled",
@@ -233,7 +233,6 @@ class _Checker:
                 found=node.dist,
                 hint="observe it, or marginalise it: sum the density over its values and add that as a factor",
             )
-        args, specs = self._arguments(node, family, index)
         shape = variable_shape(family, specs, node.shape)
         name = node.transform or family.transform
         transform = TRANSFORMS.get(name)
@@ -269,10 +268,8 @@ class _Checker:
         )
 
     def _observation(self, node: Observe, index: int) -> Observation:
-        family = find_family(node.dist, node.args)
-        args, specs = self._arguments(node, family, index)
+        family, args, specs = self._arguments(node, index)
         shape = observed_batch(family, specs, self.steps[node.value].spec)
-        family = family.of_sizes(event_sizes(family, specs))
         for field in ("weight", "mask"):
             reference = getattr(node, field)
             if reference is not None and not broadcasts_to(self.steps[reference].spec.shape, shape):
@@ -298,14 +295,18 @@ class _Checker:
         )
 
     def _arguments(
-        self, node: RandomVariable | Observe, family: Family, index: int
-    ) -> tuple[tuple[int, ...], dict[str, Spec]]:
+        self, node: RandomVariable | Observe, index: int
+    ) -> tuple[Family, tuple[int, ...], dict[str, Spec]]:
+        """The family, for event axes of the sizes that the parameters have, and the parameters in its order."""
+        family = find_family(node.dist, node.args)
         args = {name: node.args[name] for name in family.parameters}
+        specs = {name: self.steps[reference].spec for name, reference in args.items()}
+        family = family.of_sizes(event_sizes(family, specs))
         for name, reference in args.items():
             support = family.parameters[name].support
             self._check_values(f"the parameter {name}", node, index, reference, support, (), None)
         self._check_bounds(args)
-        return tuple(args.values()), {name: self.steps[reference].spec for name, reference in args.items()}
+        return family, tuple(args.values()), specs
 
     def _check_bounds(self, args: dict[str, int]) -> None:
         """An interval between numbers must not be empty."""

@@ -140,6 +140,7 @@ ORDERED = Support(
 )
 ZERO_SUM = Support("numbers that sum to 0 along the last axis", lambda x: _sums_to(x, 0), event_rank=1)
 UNIT_VECTOR = Support("a vector of length 1", lambda x: _sums_to(x * x, 1), event_rank=1)
+CHOLESKY = Support("a lower Cholesky factor: zeros above a positive diagonal", _is_lower_triangle, event_rank=2)
 CORRELATION_CHOLESKY = Support(
     "the lower Cholesky factor of a correlation matrix",
     lambda x: _is_lower_triangle(x) & _sums_to(x * x, 1).all(-1),

@@ -68,9 +68,14 @@ def _check_support(program: Program, check: ValueCheck, inputs: Mapping[int, np.
             node=label(program.model.nodes[check.node]),
             index=check.node,
             expected=check.support.description,
-            found=f"{found[np.unravel_index(first, shape)]}{show_place(first, shape)}",
+            found=f"{_show(found[np.unravel_index(first, shape)])}{show_place(first, shape)}",
             hint=check.support.hint,
         )
+
+
+def _show(value: np.ndarray) -> str:
+    """In one line, and of a large vector or matrix its corners."""
+    return " ".join(np.array2string(value, threshold=16, edgeitems=2).split())
 
 
 def _count(arrays: tuple[np.ndarray, ...], is_wrong: Callable[..., np.ndarray]) -> tuple[int, int]:

@@ -20,7 +20,16 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from nutkin.model.supports import COUNT, NONNEGATIVE, POSITIVE, PROBABILITY, REAL, Support
+from nutkin.model.supports import (
+    CHOLESKY,
+    COUNT,
+    COVARIANCE,
+    NONNEGATIVE,
+    POSITIVE,
+    PROBABILITY,
+    REAL,
+    Support,
+)
 
 Part = Callable[..., Array]
 
@@ -134,4 +143,5 @@ AT_LEAST_0 = Parameter(NONNEGATIVE)
 A_PROBABILITY = Parameter(PROBABILITY)
 A_COUNT = Parameter(COUNT)
 VECTOR = Parameter(event=("k",))
-MATRIX = Parameter(event=("k", "k"))
+COVARIANCE_MATRIX = Parameter(COVARIANCE, ("k", "k"))
+CHOLESKY_FACTOR = Parameter(CHOLESKY, ("k", "k"))

@@ -8,12 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from nutkin.model.distributions.family import ABOVE_0, Family, LogDensity, Parameter
+from nutkin.model.distributions.family import ABOVE_0, COVARIANCE_MATRIX, Family, LogDensity, Parameter
 from nutkin.model.distributions.vectors import half_log_determinant
 from nutkin.model.native.elementary import log
 from nutkin.model.native.gamma import lgamma
 from nutkin.model.special import HALF_LOG_2PI, LOG_PI
-from nutkin.model.supports import CORRELATION, CORRELATION_CHOLESKY, COVARIANCE, REAL
+from nutkin.model.supports import CHOLESKY, CORRELATION, CORRELATION_CHOLESKY, COVARIANCE, REAL
 
 _SQUARE = ("k", "k")
 
@@ -105,18 +105,16 @@ def _matrix_normal_normalizer(mu: Array, row_chol: Array, col_chol: Array) -> Ar
 
 _MATRIX_NORMAL = LogDensity(kernel=_matrix_normal_kernel, normalizer=_matrix_normal_normalizer)
 
-_COVARIANCE = Parameter(COVARIANCE, _SQUARE)
-
 FAMILIES: dict[str, Family] = {
     "lkj_corr": Family({"eta": ABOVE_0}, _LKJ_CORR, CORRELATION, "correlation", _SQUARE),
     "lkj_cholesky": Family({"eta": ABOVE_0}, _LKJ_CHOLESKY, CORRELATION_CHOLESKY, "correlation_cholesky", _SQUARE),
-    "wishart": Family({"nu": ABOVE_0, "scale": _COVARIANCE}, _WISHART, COVARIANCE, "covariance", _SQUARE),
-    "inv_wishart": Family({"nu": ABOVE_0, "scale": _COVARIANCE}, _INV_WISHART, COVARIANCE, "covariance", _SQUARE),
+    "wishart": Family({"nu": ABOVE_0, "scale": COVARIANCE_MATRIX}, _WISHART, COVARIANCE, "covariance", _SQUARE),
+    "inv_wishart": Family({"nu": ABOVE_0, "scale": COVARIANCE_MATRIX}, _INV_WISHART, COVARIANCE, "covariance", _SQUARE),
     "matrix_normal": Family(
         {
             "mu": Parameter(event=("rows", "columns")),
-            "row_chol": Parameter(event=("rows", "rows")),
-            "col_chol": Parameter(event=("columns", "columns")),
+            "row_chol": Parameter(CHOLESKY, ("rows", "rows")),
+            "col_chol": Parameter(CHOLESKY, ("columns", "columns")),
         },
         _MATRIX_NORMAL,
         REAL,

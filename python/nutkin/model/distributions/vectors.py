@@ -7,7 +7,7 @@ import math
 import jax.numpy as jnp
 from jax import Array, lax
 
-from nutkin.model.distributions.family import ABOVE_0, MATRIX, VECTOR, Family, LogDensity, Parameter
+from nutkin.model.distributions.family import ABOVE_0, CHOLESKY_FACTOR, COVARIANCE_MATRIX, VECTOR, Family, LogDensity, Parameter
 from nutkin.model.native.elementary import log, log1p
 from nutkin.model.native.gamma import lgamma
 from nutkin.model.special import HALF_LOG_2PI, LOG_PI, xlogy
@@ -127,18 +127,18 @@ _EVENT = ("k",)
 
 FAMILIES: dict[str, Family] = {
     "dirichlet": Family({"alpha": Parameter(POSITIVE, _EVENT)}, _DIRICHLET, SIMPLEX, "stick_breaking", _EVENT),
-    "mv_normal": Family({"mu": VECTOR, "cov": MATRIX}, _MV_NORMAL, REAL, event=_EVENT),
-    "mv_normal_cholesky": Family({"mu": VECTOR, "chol": MATRIX}, _MV_NORMAL_CHOLESKY, REAL, event=_EVENT),
-    "mv_normal_precision": Family({"mu": VECTOR, "tau": MATRIX}, _MV_NORMAL_PRECISION, REAL, event=_EVENT),
+    "mv_normal": Family({"mu": VECTOR, "cov": COVARIANCE_MATRIX}, _MV_NORMAL, REAL, event=_EVENT),
+    "mv_normal_cholesky": Family({"mu": VECTOR, "chol": CHOLESKY_FACTOR}, _MV_NORMAL_CHOLESKY, REAL, event=_EVENT),
+    "mv_normal_precision": Family({"mu": VECTOR, "tau": COVARIANCE_MATRIX}, _MV_NORMAL_PRECISION, REAL, event=_EVENT),
     "mv_normal_low_rank": Family(
         {"mu": VECTOR, "factor": Parameter(event=("k", "r")), "diag": Parameter(POSITIVE, _EVENT)},
         _MV_NORMAL_LOW_RANK,
         REAL,
         event=_EVENT,
     ),
-    "mv_student_t": Family({"nu": ABOVE_0, "mu": VECTOR, "cov": MATRIX}, _MV_STUDENT_T, REAL, event=_EVENT),
+    "mv_student_t": Family({"nu": ABOVE_0, "mu": VECTOR, "cov": COVARIANCE_MATRIX}, _MV_STUDENT_T, REAL, event=_EVENT),
     "mv_student_t_cholesky": Family(
-        {"nu": ABOVE_0, "mu": VECTOR, "chol": MATRIX}, _MV_STUDENT_T_CHOLESKY, REAL, event=_EVENT
+        {"nu": ABOVE_0, "mu": VECTOR, "chol": CHOLESKY_FACTOR}, _MV_STUDENT_T_CHOLESKY, REAL, event=_EVENT
     ),
     "zero_sum_normal": Family({"sigma": ABOVE_0}, _ZERO_SUM_NORMAL, ZERO_SUM, "zero_sum", _EVENT),
     "uniform_on_sphere": Family({}, _UNIFORM_ON_SPHERE, UNIT_VECTOR, "unit_vector", _EVENT),
