@@ -86,10 +86,11 @@ defmodule Nutkin.Model.Distribution do
 
   defp by_name(family, parameters, named) do
     {args, opts} = Keyword.split(named, parameters)
+    opts = options!(family, parameters, opts)
 
     case {parameters -- Keyword.keys(args), Keyword.keys(args) -- parameters} do
       {[], []} ->
-        %__MODULE__{family: Atom.to_string(family), args: args, opts: options!(family, parameters, opts)}
+        %__MODULE__{family: Atom.to_string(family), args: args, opts: opts}
 
       {[missing | _], _} ->
         raise wrong(family, parameters, "is missing its parameter #{missing}")

@@ -293,6 +293,7 @@ defmodule Nutkin.Model.Language do
       message: "#{name} has no distribution",
       node: name,
       expected: "a distribution, such as normal(0, 1)",
-      found: inspect(other, limit: 5)
+      found: inspect(other, limit: 5),
+      hint: if(is_struct(other, Node), do: "the distribution comes first: observe(name, distribution, value)")
   end
 end
