@@ -95,8 +95,8 @@ def _race(by_model: dict[str, Rows]) -> list[str]:
     )
     unsampled = [
         "",
-        f"Not sampled: R-hat of {R_HAT} or more, or a mean {ERROR:g} standard errors off. There ESS says little, of the "
-        "peers too.",
+        f"Not sampled: R-hat of {R_HAT} or more, or a mean {ERROR:g} standard errors off. There ESS says little, "
+        "of the peers too.",
     ]
     return ["## Speed", "", *_table(titles, rows), *note, *unsampled]
 
