@@ -1,8 +1,8 @@
 """Microseconds of a leapfrog step against those of the bare gradient, one chain in one thread, in turns.
 
 `python -m benchmarks.leapfrog MODEL` prints a line of JSON. The gradient is that of the compiled model, with its value,
-in a jitted loop in which each step needs the one before it; the chain's is that of a whole run, warmup and all else
-included, of 1000 draws or as many more as take as long as that loop.
+in a loop in which each step needs the one before it, compiled as the sampler is; the chain's is that of a whole run,
+warmup and all else included, of 1000 draws or as many more as take as long as that loop.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import nutkin
 from benchmarks import data, environments
 from nutkin.compile import Target, bind
 from nutkin.model import read
+from nutkin.sampler.compiled import COMPILER_OPTIONS
 
 _TURNS, _SECONDS, _ENOUGH_SECONDS = 8, 0.25, 60.0
 _DRAWS = 1000
@@ -31,7 +32,7 @@ def measure(model: str) -> dict[str, float]:
     tree = msgspec.msgpack.decode((environments.FOLDER / "models" / f"{model}.msgpack").read_bytes())
     arrays = data.DATA[model]()
     target = bind(read(tree), arrays, {})
-    loop = jax.jit(partial(_gradients, target))
+    loop = jax.jit(partial(_gradients, target), compiler_options=COMPILER_OPTIONS)
     position = np.full(target.dimension, 0.01)
     count = _count_for(lambda n: loop(position, np.int32(n), target.arguments).block_until_ready())
 

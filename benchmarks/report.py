@@ -16,6 +16,7 @@ FILE = Path(__file__).resolve().parent.parent / "docs" / "benchmarks.md"
 NOT_A_DEFAULT = "nutpie, tune 1000"
 SAMPLERS = [sampler for program in PROGRAMS for sampler in program.samplers]
 NONE = "–"
+R_HAT, ERROR = 1.01, 4.0
 
 Rows = dict[str, Record]
 
@@ -63,7 +64,7 @@ def _race(by_model: dict[str, Rows]) -> list[str]:
                 model.title,
                 _count(ours["ess_per_second"]["median"]),
                 f"{_count(peers[fast]['ess_per_second']['median'])} ({fast})",
-                f"**{speed:.2f}**",
+                f"**{speed:.2f}**" if _is_sampled(ours) else f"{speed:.2f} (not sampled)",
                 NONE if elixir is None else f"{elixir:.2f}",
                 f"{_ratio(ours, defaults[thrifty], 'ess_per_1000_gradients'):.2f} ({thrifty})",
                 NONE if leapfrog is None else f"{leapfrog['ratio']:.2f} of {leapfrog['gradient']:.3g} us",
@@ -92,7 +93,12 @@ def _race(by_model: dict[str, Rows]) -> list[str]:
         if mean is None
         else ["", f"Geometric mean of the ratio over the first {len(ratios)} models: **{mean:.2f}**."]
     )
-    return ["## Speed", "", *_table(titles, rows), *note]
+    unsampled = [
+        "",
+        f"Not sampled: R-hat of {R_HAT} or more, or a mean {ERROR:g} standard errors off. There ESS says little, "
+        "of the peers too.",
+    ]
+    return ["## Speed", "", *_table(titles, rows), *note, *unsampled]
 
 
 def _cold(by_model: dict[str, Rows]) -> list[str]:
@@ -123,8 +129,8 @@ def _workers(by_model: dict[str, Rows]) -> list[str]:
         if refit := record.get("refit"):
             lines.append(
                 f"- {title}: a refit on new data of the same shape takes {1e3 * refit['refit']:.1f} ms, "
-                f"{refit['refit'] / refit['sampling']:.2f} times its sampling; {refit['compilations']} compilations in "
-                f"{refit['refits']} refits"
+                f"{refit['refit'] / refit['sampling']:.2f} times its warmup and sampling; {refit['compilations']} "
+                f"compilations in {refit['refits']} refits"
             )
         if memory := record.get("memory"):
             early, late = memory["resident_early"] / 2**20, memory["resident"] / 2**20
@@ -179,6 +185,10 @@ def _versions(by_model: dict[str, Rows]) -> list[str]:
                 text = ", ".join(f"{package} {version}" for package, version in sorted(record["versions"].items()))
                 found.setdefault(sampler, set()).add(text)
     return ["## Versions", "", *(f"- {sampler}: {'; or '.join(sorted(texts))}" for sampler, texts in found.items())]
+
+
+def _is_sampled(record: Record) -> bool:
+    return record["r_hat"]["median"] < R_HAT and record["error"] < ERROR
 
 
 def _best(rows: Rows, field: str) -> str:

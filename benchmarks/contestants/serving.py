@@ -10,6 +10,7 @@ It prints one line of JSON when the model is compiled, `{"compile": seconds, "ve
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -38,19 +39,22 @@ Sample = Callable[[str, int], Result]
 
 def serve(prepare: Callable[[str, dict[str, np.ndarray]], Sample], packages: tuple[str, ...]) -> None:
     """`prepare(model, data)` compiles, and returns the function of variant and seed that samples."""
+    # What a sampler prints goes where it disturbs nothing.
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+
+    def say(message: Mapping) -> None:
+        print(json.dumps(message), file=answers, flush=True)
+
     model, folder = sys.argv[1], Path(sys.argv[2])
     data = {file.stem: np.load(file) for file in sorted(folder.glob("*.npy"))}
     started = time.perf_counter()
     sample = prepare(model, data)
     versions = {"python": ".".join(map(str, sys.version_info[:3])), **{name: version(name) for name in packages}}
-    _say({"compile": time.perf_counter() - started, "versions": versions})
+    say({"compile": time.perf_counter() - started, "versions": versions})
     for line in sys.stdin:
         variant, seed, destination = line.split(maxsplit=2)
         result = sample(variant, int(seed))
         for name, draws in result.variables.items():
             np.save(Path(destination.strip()) / f"{name}.npy", np.asarray(draws))
-        _say({"seconds": result.seconds, "gradients": result.gradients, "divergences": result.divergences})
-
-
-def _say(message: Mapping) -> None:
-    print(json.dumps(message), flush=True)
+        say({"seconds": result.seconds, "gradients": result.gradients, "divergences": result.divergences})

@@ -132,7 +132,8 @@ defmodule Nutkin do
   Waits for the end of a run that this process started, and collects its draws. Events that were received as messages
   before are not part of the fit; chunks that were not acknowledged do not hold it up.
 
-  After `timeout` milliseconds it is cancelled, as by the option `:timeout` of `sample/2`. A run is awaited once: raises
+  After `timeout` milliseconds it is cancelled, as by the option `:timeout` of `sample/2`, and has a second more to hand
+  over what it has drawn. A run is awaited once: raises
   `ArgumentError` where it was closed, or its last event was received, before.
   """
   @spec await(Run.t(), timeout()) :: {:ok, Fit.t()} | {:error, Error.t()}

@@ -22,7 +22,7 @@ defmodule Nutkin.Data do
       {["y"], 1}
       iex> {:error, error} = Nutkin.Data.encode(model, %{"x" => 1})
       iex> Exception.message(error)
-      "no value for the data slot y; expected values for y; give it as data: %{y: ...}"
+      "no value for the data slot y; expected values for y; found values for x; give it as data: %{y: ...}"
   """
   @spec encode(Model.t(), %{String.t() => term()}) :: {:ok, t()} | {:error, InvalidData.t()}
   def encode(model, values) do
@@ -78,10 +78,12 @@ defmodule Nutkin.Data do
       {[], []} ->
         :ok
 
-      {[missing | _], _} ->
+      {[missing | _], unknown} ->
         message = "no value for the data slot #{missing}"
+        found = if unknown != [], do: "values for #{Enum.join(unknown, ", ")}"
         hint = "give it as data: %{#{key(missing)} ...}"
-        {:error, InvalidData.exception(message: message, node: missing, expected: expected, hint: hint)}
+        error = [message: message, node: missing, expected: expected, found: found, hint: hint]
+        {:error, InvalidData.exception(error)}
 
       {[], [unknown | _]} ->
         message = "the model has no data slot #{unknown}"

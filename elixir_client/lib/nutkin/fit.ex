@@ -69,7 +69,7 @@ defmodule Nutkin.Fit do
   Whether there is no draw at all.
   """
   @spec empty?(t()) :: boolean()
-  def empty?(fit), do: fit.draws == %{sample: %{}, warmup: %{}}
+  def empty?(%__MODULE__{} = fit), do: fit.draws == %{sample: %{}, warmup: %{}}
 
   @doc """
   The names of the variables that were drawn: parameters, then deterministic values, in the order of the model.
@@ -100,7 +100,8 @@ defmodule Nutkin.Fit do
   The number of draws of each chain, after warmup. They differ only where the run did not complete.
   """
   @spec lengths(t()) :: [non_neg_integer()]
-  def lengths(fit), do: for(chain <- chains(fit), do: fit.draws.sample |> Map.get(chain, []) |> count())
+  def lengths(%__MODULE__{} = fit),
+    do: for(chain <- chains(fit), do: fit.draws.sample |> Map.get(chain, []) |> count())
 
   defp count(chunks), do: chunks |> Enum.map(& &1.count) |> Enum.sum()
 
@@ -117,20 +118,20 @@ defmodule Nutkin.Fit do
   Raises `ArgumentError` for a name that was not drawn, and where there are no draws.
   """
   @spec draws(t(), name(), keyword()) :: Tensor.t() | struct()
-  def draws(fit, name, opts \\ []), do: fit |> tensor(name, opts) |> Draws.for_user()
+  def draws(%__MODULE__{} = fit, name, opts \\ []), do: fit |> tensor(name, opts) |> Draws.for_user()
 
   @doc """
   A statistic of the sampler, of shape `{chains, draws}`: `lp`, `energy`, `diverging`, `tree_depth`, `n_steps`,
   `acceptance_rate` or `step_size`. The options and the result are those of `draws/3`.
   """
   @spec stats(t(), name(), keyword()) :: Tensor.t() | struct()
-  def stats(fit, name, opts \\ []), do: fit |> join(:stats, name, opts) |> Draws.for_user()
+  def stats(%__MODULE__{} = fit, name, opts \\ []), do: fit |> join(:stats, name, opts) |> Draws.for_user()
 
   @doc """
   As `draws/3`, but always a `Nutkin.Tensor`.
   """
   @spec tensor(t(), name(), keyword()) :: Tensor.t()
-  def tensor(fit, name, opts \\ []), do: join(fit, :variables, name, opts)
+  def tensor(%__MODULE__{} = fit, name, opts \\ []), do: join(fit, :variables, name, opts)
 
   defp join(fit, field, name, opts) do
     opts = Keyword.validate!(opts, phase: :sample, chains: chains(fit))
@@ -142,7 +143,11 @@ defmodule Nutkin.Fit do
     if length == 0 do
       raise ArgumentError,
             "no draws: the chains #{inspect(chosen)} have #{inspect(Enum.map(chunks, &count/1))} draws in the " <>
-              "phase #{inspect(phase)}"
+              "phase #{inspect(phase)}" <>
+              if(phase == :warmup and not fit.options.keep_warmup,
+                do: "; keep_warmup: true keeps them",
+                else: ""
+              )
     end
 
     chunks
@@ -206,7 +211,7 @@ defmodule Nutkin.Fit do
   The number of divergent transitions after warmup, in all chains.
   """
   @spec divergences(t()) :: non_neg_integer()
-  def divergences(fit) do
+  def divergences(%__MODULE__{} = fit) do
     for chunks <- Map.values(fit.draws.sample), chunk <- chunks, reduce: 0 do
       # Of type u8, and 1 or 0.
       count -> count + length(:binary.matches(Draws.tensor!(chunk, :stats, "diverging").data, <<1>>))
@@ -219,7 +224,7 @@ defmodule Nutkin.Fit do
   The options are those of `Nutkin.Summary.new/2`.
   """
   @spec summary(t(), keyword()) :: Summary.t()
-  def summary(fit, opts \\ []), do: Summary.new(fit, opts)
+  def summary(%__MODULE__{} = fit, opts \\ []), do: Summary.new(fit, opts)
 
   defimpl Inspect do
     def inspect(fit, opts), do: Nutkin.Summary.brief(fit, opts.limit)

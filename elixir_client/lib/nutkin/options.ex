@@ -219,6 +219,8 @@ defmodule Nutkin.Options do
 
     cond do
       synonym in allowed -> "it is called #{inspect(synonym)} here"
+      name == :timeout -> "Nutkin.await/2 takes a timeout for a run"
+      name in names() -> "it is an option of other functions only"
       hint = Suggestion.closest(name, allowed) -> hint
       :data in allowed -> "values of data slots belong into :data, as in data: %{#{name}: ...}"
       true -> nil

@@ -184,9 +184,17 @@ defmodule Nutkin.Tensor do
 
     throw(
       {:invalid,
-       message: "not a number", path: path(path), expected: expected, found: inspect(other, limit: 5)}
+       message: "not a number",
+       path: path(path),
+       expected: expected,
+       found: inspect(other, limit: 5),
+       hint: hint(other)}
     )
   end
+
+  defp hint(nil), do: "a missing value can be any number that a mask leaves out"
+  defp hint(boolean) when is_boolean(boolean), do: "write 1 for true and 0 for false"
+  defp hint(_other), do: nil
 
   defp path([]), do: nil
   defp path(indices), do: indices |> Enum.reverse() |> Enum.map_join(&"[#{&1}]")

@@ -88,7 +88,8 @@ defmodule Nutkin.ErrorTest do
 
   test "a worker's exit tells its signal and its last lines" do
     assert Exception.message(Error.WorkerExit.exception(status: 137)) ==
-             "the worker ended (exit status 137: SIGKILL)"
+             "the worker ended (exit status 137: SIGKILL); the system may have run out of memory; " <>
+               "the worker starts again by itself"
 
     assert Exception.message(Error.WorkerExit.exception(status: 2)) == "the worker ended (exit status 2)"
 

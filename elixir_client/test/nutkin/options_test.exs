@@ -128,6 +128,13 @@ defmodule Nutkin.OptionsTest do
     assert Exception.message(error) == "unknown option :zzz; expected one of :chains, :draws"
   end
 
+  test "an option of other functions is told from one that does not exist" do
+    {:error, error} = Options.validate([timeout: 5], [:chains, :data])
+    assert error.hint == "Nutkin.await/2 takes a timeout for a run"
+    {:error, error} = Options.validate([on_progress: &is_map/1], [:chains, :data])
+    assert error.hint == "it is an option of other functions only"
+  end
+
   test "the names of other samplers are told in ours" do
     for {theirs, ours} <- [
           tune: :warmup,

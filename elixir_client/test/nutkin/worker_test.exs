@@ -281,6 +281,15 @@ defmodule Nutkin.WorkerTest do
     assert {:error, %WorkerExit{}} = Nutkin.sample(Nutkin.Model.build(fn -> :ok end), worker: :nobody)
   end
 
+  test "a process that is no worker, or no longer" do
+    {:ok, agent} = Agent.start_link(fn -> 0 end)
+    assert {:error, %WorkerExit{} = error} = Nutkin.ping(agent)
+    assert Exception.message(error) =~ "#{inspect(agent)} is no worker; give the name"
+    Agent.stop(agent)
+    assert {:error, %WorkerExit{} = error} = Nutkin.ping(agent)
+    assert Exception.message(error) =~ "has ended; use the name"
+  end
+
   test "an option that does not exist" do
     assert_raise ArgumentError, ~r/unknown option :pyton/, fn -> Nutkin.start_link(pyton: "x") end
   end

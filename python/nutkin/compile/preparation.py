@@ -31,7 +31,7 @@ class Preparation:
     @cached_property
     def _computed(self) -> tuple[int, ...]:
         """The nodes whose values XLA computes."""
-        steps, found = self.density.program.steps, set()
+        steps, found = self.density.program.steps, set(self.density.checked)
         for index in self.density.given:
             step = steps[index]
             candidates = step.data if isinstance(step, Likelihood) else (index,)
@@ -45,9 +45,13 @@ class Preparation:
     def arguments(self, arrays: Mapping[int, np.ndarray], inlined: Mapping[int, np.ndarray]) -> dict[int, Any]:
         """Arrays on the device, and pytrees of them, by the index of the step that is given them.
 
-        `arrays`: those of all inputs; `inlined`: the ones that are part of the program.
+        `arrays`: those of all inputs; `inlined`: the ones that are part of the program. Errors: InvalidData for a
+        value computed from them that is impossible.
         """
         computed = self._compute(arrays)
+        self.density.check_computed_values(
+            {**arrays, **{index: np.asarray(computed[index]) for index in self.density.checked}}
+        )
         arguments = {}
         for index in self.density.given:
             step = self.density.program.steps[index]

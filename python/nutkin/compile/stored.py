@@ -14,6 +14,7 @@ import logging
 import os
 import platform
 import tempfile
+import time
 import zlib
 from functools import cache
 from pathlib import Path
@@ -27,6 +28,7 @@ from jaxlib import lapack, xla_client
 from nutkin.compile.placement import device, placed
 from nutkin.versions import versions
 
+LARGEST_FOLDER = 1 << 30  # bytes; a program takes some 30 kB
 _DIGEST_BYTES = 32
 _LOG = logging.getLogger(__name__)
 
@@ -45,19 +47,25 @@ class RestoredProgram:
 
 
 class StoredPrograms:
-    """A folder of programs for the CPU. Processes may share it: an entry appears whole or not at all."""
+    """A folder of programs for the CPU. Processes may share it: an entry appears whole or not at all.
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    Beyond `largest` bytes, the programs that were not used for longest are removed.
+    """
+
+    def __init__(self, folder: Path, *, largest: int = LARGEST_FOLDER) -> None:
+        self._folder, self._largest = folder, largest
 
     def load(self, key: tuple) -> RestoredProgram | None:
         """The program of this key, None if there is none that can be used."""
         if device().platform != "cpu":
             return None
+        path = self._path(key)
         try:
-            content = self._path(key).read_bytes()
+            content = path.read_bytes()
         except OSError:
             return None
+        with contextlib.suppress(OSError):
+            _used_now(path)
         digest, packed = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
         if hashlib.sha256(packed).digest() != digest:
             return None
@@ -85,6 +93,7 @@ class StoredPrograms:
         packed = zlib.compress(msgspec.msgpack.encode((results, calls_lapack, serialized)), 1)
         try:
             self._write(self._path(key), hashlib.sha256(packed).digest() + packed)
+            self._remove_unused()
         except OSError as error:
             _LOG.warning("a compiled program cannot be stored: %s", error)
 
@@ -98,11 +107,30 @@ class StoredPrograms:
         try:
             with os.fdopen(descriptor, "wb") as file:
                 file.write(content)
+            _used_now(Path(name))
             os.replace(name, path)
         except OSError:
             with contextlib.suppress(OSError):
                 os.unlink(name)
             raise
+
+    def _remove_unused(self) -> None:
+        found = []
+        for path in self._folder.iterdir():
+            with contextlib.suppress(OSError):  # another process removes too
+                status = path.stat()
+                found.append((status.st_mtime_ns, status.st_size, path))
+        excess = sum(size for _, size, _ in found) - self._largest
+        for _, size, path in sorted(found):
+            if excess <= 0:
+                break
+            path.unlink(missing_ok=True)
+            excess -= size
+
+
+def _used_now(path: Path) -> None:
+    now = time.time_ns()  # the file system's own clock is coarser
+    os.utime(path, ns=(now, now))
 
 
 def _with_tuples(results: Any) -> Any:

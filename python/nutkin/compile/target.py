@@ -62,7 +62,7 @@ class Target:
     def arguments(self) -> Mapping[int, Any]:
         """What the executables are given of the data: worked out at the first use, which may compile.
 
-        Errors: CompileFailed.
+        Errors: CompileFailed, InvalidData.
         """
         return self._preparation.arguments(self.arrays, self.inlined)
 

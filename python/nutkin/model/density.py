@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import jax.numpy as jnp
@@ -33,7 +34,7 @@ from nutkin.model.steps import (
 )
 from nutkin.model.sums import batch_sum
 from nutkin.model.types import DTYPES, show_shape
-from nutkin.model.values import check_values, show_place
+from nutkin.model.values import check_computed_values, check_values, computed_operands, show_place
 
 Inputs = Mapping[int, Any]
 
@@ -206,6 +207,15 @@ class Density:
     def check_values(self, inputs: Mapping[int, np.ndarray]) -> None:
         """Check concrete inputs. Raises InvalidData for NaN, and for values that no parameters make possible."""
         check_values(self.program, inputs)
+
+    @cached_property
+    def checked(self) -> tuple[int, ...]:
+        """The nodes, computed from inputs, whose values `check_computed_values` needs."""
+        return tuple(sorted({node for check in self.program.checks for node in computed_operands(self.program, check)}))
+
+    def check_computed_values(self, values: Mapping[int, np.ndarray]) -> None:
+        """As `check_values`, for values computed from the inputs: those of all inputs and of the nodes in `checked`."""
+        check_computed_values(self.program, values)
 
     @property
     def _dtype(self) -> np.dtype:

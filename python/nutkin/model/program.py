@@ -51,7 +51,9 @@ MAX_ELEMENTS = 2**31  # of any tensor of a model: 16 GiB in f64
 
 @dataclass(frozen=True)
 class ValueCheck:
-    """A check of concrete values: those of the input `index`, but for masked ones, must lie in the support."""
+    """A check of concrete values: those of the node `index`, but for masked ones, must lie in the support.
+
+    It depends on no parameter, as do its bounds and its mask: they are inputs, numbers, or computed from these."""
 
     node: int
     label: str
@@ -149,7 +151,7 @@ def check(
         with _located(model, index):
             step = checker.step(node, index)
             _check_size(step.spec)
-            checker.steps.append(step)
+            checker.append(step)
     return Program(model, precision, tuple(checker.steps), tuple(checker.checks))
 
 
@@ -184,6 +186,18 @@ class _Checker:
         self.model, self.data, self.constants, self.precision = model, data, constants, precision
         self.steps: list[Step] = []
         self.checks: list[ValueCheck] = []
+        self.given: set[int] = set()  # the nodes that are inputs, or computed from inputs and numbers alone
+
+    def append(self, step: Step) -> None:
+        if isinstance(step, Input) or (
+            isinstance(step, Application) and self._is_known(step.args) and not self.given.isdisjoint(step.args)
+        ):
+            self.given.add(len(self.steps))
+        self.steps.append(step)
+
+    def _is_known(self, references: Iterable[int]) -> bool:
+        """Whether they are given or numbers."""
+        return all(index in self.given or isinstance(self.steps[index], Number) for index in references)
 
     def step(self, node: Node, index: int) -> Step:
         match node:
@@ -294,9 +308,7 @@ class _Checker:
             is_checked,
         )
 
-    def _arguments(
-        self, node: RandomVariable | Observe, index: int
-    ) -> tuple[Family, tuple[int, ...], dict[str, Spec]]:
+    def _arguments(self, node: RandomVariable | Observe, index: int) -> tuple[Family, tuple[int, ...], dict[str, Spec]]:
         """The family, for event axes of the sizes that the parameters have, and the parameters in its order."""
         family = find_family(node.dist, node.args)
         args = {name: node.args[name] for name in family.parameters}
@@ -326,11 +338,11 @@ class _Checker:
         bounds: tuple[int, ...],
         mask: int | None,
     ) -> bool:
-        """Check a number at once, note a check of an input for later; False if neither is possible."""
+        """Check a number at once, note a check of what is given for later; False if neither is possible."""
         if support.contains is None:
             return True
         needed = (value, *bounds) if mask is None else (value, *bounds, mask)
-        if not all(isinstance(self.steps[reference], Input | Number) for reference in needed):
+        if not self._is_known(needed):
             return False
         if all(isinstance(self.steps[reference], Number) for reference in needed):
             literal, *limits = (np.float64(self.steps[reference].spec.literal) for reference in (value, *bounds))

@@ -69,7 +69,7 @@ def _paired_axes(
 
 
 def take(operands: Operands) -> Plan:
-    """Elements of x along an axis. Indices that are computed in the model, and beyond its ends, are moved to them."""
+    """Elements of x along an axis. Indices that depend on a parameter, and are beyond its ends, are moved to them."""
     x, indices = operands.specs
     if not is_integer(indices.type):
         raise InvalidModel(

@@ -13,7 +13,7 @@ import numpy as np
 from nutkin.errors import InvalidData
 from nutkin.model.ir import label
 from nutkin.model.program import Program, ValueCheck
-from nutkin.model.steps import Input
+from nutkin.model.steps import Input, Number
 from nutkin.model.types import is_float
 
 _PIECE = 1 << 16
@@ -25,7 +25,22 @@ def check_values(program: Program, inputs: Mapping[int, np.ndarray]) -> None:
         if is_float(step.spec.type):
             _check_nan(step, index, inputs[index])
     for check in program.checks:
-        _check_support(program, check, inputs)
+        if not computed_operands(program, check):
+            _check_support(program, check, inputs)
+
+
+def check_computed_values(program: Program, values: Mapping[int, np.ndarray]) -> None:
+    """The same for the checks that need values computed from the inputs: `values` holds these, and all inputs."""
+    for check in program.checks:
+        if computed_operands(program, check):
+            _check_support(program, check, values)
+
+
+def computed_operands(program: Program, check: ValueCheck) -> tuple[int, ...]:
+    """The nodes of a check that are neither inputs nor numbers."""
+    mask = () if check.mask is None else (check.mask,)
+    nodes = (check.index, *check.bounds, *mask)
+    return tuple(index for index in nodes if not isinstance(program.steps[index], Input | Number))
 
 
 def _check_nan(step: Input, index: int, array: np.ndarray) -> None:
@@ -41,10 +56,10 @@ def _check_nan(step: Input, index: int, array: np.ndarray) -> None:
         )
 
 
-def _check_support(program: Program, check: ValueCheck, inputs: Mapping[int, np.ndarray]) -> None:
+def _check_support(program: Program, check: ValueCheck, values: Mapping[int, np.ndarray]) -> None:
     def concrete(index: int) -> np.ndarray:
         step = program.steps[index]
-        return inputs[index] if isinstance(step, Input) else np.asarray(step.spec.literal)
+        return np.asarray(step.spec.literal) if isinstance(step, Number) else values[index]
 
     array, bounds = concrete(check.index), tuple(concrete(bound) for bound in check.bounds)
     mask = () if check.mask is None else (concrete(check.mask),)

@@ -21,7 +21,7 @@ from nutkin.sampler.state import packed_size
 _BUFFER_BYTES = 2 * 2**20
 _MAX_CAPACITY = 2048
 # Chains have threads of their own. XLA would share out the filling of large buffers, and go on in another thread.
-_OPTIONS = {"xla_disable_hlo_passes": "cpu-parallel-task-assigner"}
+COMPILER_OPTIONS = {"xla_disable_hlo_passes": "cpu-parallel-task-assigner"}
 _SLOTS = 4
 _LARGEST_SHARED = 1000  # coordinates of a model whose chains may share a call: they travel with each
 _COMPILED_DEPTH = 10  # one program for every depth cap up to this
@@ -78,7 +78,7 @@ def compile_sampler(target: Target, *, max_tree_depth: int = 10, mass_matrix: st
         key,
         build_advance(target.log_density, target.outputs, blocks, dimension, dtype, depth, capacity, dense=dense),
         (np.zeros((slots, packed_size(dimension))), factors, target.arguments),
-        options=_OPTIONS,
+        options=COMPILER_OPTIONS,
     )
     return Sampler(target, blocks, slots, capacity, _PACES.setdefault(advance, Pace()), is_prepared and cached, advance)
 

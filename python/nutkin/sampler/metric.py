@@ -10,7 +10,7 @@ import numpy as np
 from nutkin.sampler.adaptation import METRIC_RANGE
 from nutkin.sampler.moments import Moments
 
-_SHRINK_COUNT, _SHRINK_TO = 5.0, 1e-3
+_SHRINK_COUNT = 5.0
 
 
 @dataclass(frozen=True)
@@ -50,19 +50,23 @@ def from_gradients(moments: Moments, old: Metric) -> Metric:
 
 
 def from_positions(moments: Moments, old: Metric) -> Metric:
-    """The sample variance of the positions, or their covariance if the moments have it, pulled towards 1e-3 times the
-    unit matrix with the weight of five observations, as Stan's."""
-    weight = _SHRINK_COUNT / (moments.count + _SHRINK_COUNT)
-    variance = (1.0 - weight) * moments.variances[0] + weight * _SHRINK_TO
+    """The sample variance of the positions; or, if the moments have it, their covariance, pulled towards its diagonal
+    with the weight of five observations. (Stan pulls towards 1e-3 times the unit matrix, which makes the metric of
+    parameters with smaller scales.)"""
+    variance = moments.variances[0]
     if moments.products is None:
         return _diagonal(variance, old)
-    covariance = (1.0 - weight) * moments.products / max(moments.count - 1, 1)
-    np.fill_diagonal(covariance, variance)
+    weight = _SHRINK_COUNT / (moments.count + _SHRINK_COUNT)
+    scale = np.sqrt(variance)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        # The correlations, so that scales of any range have a factor.
+        correlation = (1.0 - weight) * moments.products / max(moments.count - 1, 1) / scale[:, None] / scale
+    np.fill_diagonal(correlation, 1.0)
     try:
-        factor = np.linalg.cholesky(covariance)
+        factor = scale[:, None] * np.linalg.cholesky(correlation)
     except np.linalg.LinAlgError:
         return _diagonal(variance, old)
-    if not np.isfinite(factor).all():
+    if not (np.isfinite(factor).all() and _is_usable(variance).all()):
         return _diagonal(variance, old)
     dtype = old.inverse_mass.dtype
     return Metric(np.ones(len(variance), dtype), factor.astype(dtype))
@@ -70,5 +74,8 @@ def from_positions(moments: Moments, old: Metric) -> Metric:
 
 def _diagonal(variance: np.ndarray, old: Metric) -> Metric:
     """`variance` where it is a number that can be one, else what it was."""
-    good = (variance > METRIC_RANGE[0]) & (variance < METRIC_RANGE[1])
-    return Metric(np.where(good, variance, old.diagonal).astype(old.inverse_mass.dtype))
+    return Metric(np.where(_is_usable(variance), variance, old.diagonal).astype(old.inverse_mass.dtype))
+
+
+def _is_usable(variance: np.ndarray) -> np.ndarray:
+    return (variance > METRIC_RANGE[0]) & (variance < METRIC_RANGE[1])

@@ -54,7 +54,11 @@ class Run:
                 expected=", ".join(f"`{name}`" for name in names),
                 found=f"`{unknown[0]}`",
             )
-        centre, given = target.unconstrain(options.init.values)
+        try:
+            centre, given = target.unconstrain(options.init.values)
+        except InvalidOption as error:
+            error.message = f"option `init`: {error.message}"
+            raise
         spread = np.where(given, 0.0, options.init.radius)
         indices = range(options.chains)
         pooled = options.adaptation == POOLED

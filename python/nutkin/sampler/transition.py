@@ -151,7 +151,8 @@ def build_transition(
                 logp, g = log_density_and_gradient(q)
                 p = p_half + 0.5 * e * g
                 log_weight = initial_energy - energy(logp, p)
-                log_weight = jnp.where(jnp.isnan(log_weight), -jnp.inf, log_weight)
+                # A density of infinity is a pole of the model or an overflow: whoever enters it never leaves.
+                log_weight = jnp.where(jnp.isnan(log_weight) | (logp == jnp.inf), -jnp.inf, log_weight)
                 diverging = log_weight < -MAX_ENERGY_ERROR
                 # Linear weights need one exp a leaf. They are relative to the start: the cap is met only far in a tail.
                 w = jnp.exp(jnp.minimum(log_weight, _MAX_LOG_WEIGHT))

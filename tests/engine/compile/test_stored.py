@@ -101,6 +101,20 @@ def test_what_cannot_be_used_is_compiled_anew(tmp_path: Path, damage: str, caplo
     assert entry(tmp_path) == path
 
 
+def test_the_folder_stays_within_its_size(tmp_path: Path) -> None:
+    programs = Executables(stored=StoredPrograms(tmp_path))
+    program = programs.get(KEY, function, ARGUMENTS)[0]
+    await_store()
+    size = entry(tmp_path).stat().st_size
+    store = StoredPrograms(tmp_path, largest=2 * size + size // 2)
+    for number in range(3):
+        store.save(("another", number), program)
+        store.load(KEY)  # used, so that the others go first
+    assert store.load(KEY) is not None
+    assert [store.load(("another", number)) is not None for number in range(3)] == [False, False, True]
+    assert len(list(tmp_path.iterdir())) == 2
+
+
 def test_another_key_or_other_surroundings_are_another_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compiled_anew(tmp_path)
     other = Executables(stored=StoredPrograms(tmp_path))

@@ -13,8 +13,8 @@ def _interval(lower, upper):
     )
 
 
-# Missing are those which NumPyro does not have, or has to 7 digits only (by a beta function: negative and beta binomial),
-# or whose gradients it cuts off.
+# Missing are those which NumPyro does not have, or has to 7 digits only (by a beta function: the negative and the beta
+# binomial), or whose gradients it cuts off.
 NUMPYRO = {
     "normal": dist.Normal,
     "half_normal": dist.HalfNormal,

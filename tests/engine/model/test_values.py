@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
@@ -11,7 +12,9 @@ import pytest
 
 from engine.builder import Builder
 from engine.model.densities import bind, outputs
+from nutkin.compile import bind as target_of
 from nutkin.errors import InvalidData
+from nutkin.model import read
 
 
 def observe(dist: str, args: dict[str, Any], y: Any, *, mask: Any = None):
@@ -67,11 +70,12 @@ IMPOSSIBLE = [
     ("zero_sum_normal", {"sigma": 1}, [1.0, -0.5], "sum to 0", "[ 1. -0.5]", "1 value is"),
 ]
 
+ORIGIN = np.zeros(2)
 IMPOSSIBLE_PARAMETERS = [
-    ("mv_normal", {"mu": np.zeros(2), "cov": np.array([[1.0, 2.0], [2.0, 1.0]])}, "cov", "positive definite", "[[1. 2.]"),
-    ("mv_normal", {"mu": np.zeros(2), "cov": np.array([[1.0, 0.5], [0.4, 1.0]])}, "cov", "symmetric", "[[1. 0.5]"),
-    ("mv_normal_cholesky", {"mu": np.zeros(2), "chol": np.array([[1.0, 0.5], [0.0, 1.0]])}, "chol", "zeros above", "[[1."),
-    ("car", {"mu": np.zeros(2), "adjacency": np.eye(2), "alpha": 0.5, "tau": 1}, "adjacency", "on its diagonal", "[[1."),
+    ("mv_normal", {"mu": ORIGIN, "cov": np.array([[1.0, 2.0], [2.0, 1.0]])}, "cov", "positive", "[[1. 2.]"),
+    ("mv_normal", {"mu": ORIGIN, "cov": np.array([[1.0, 0.5], [0.4, 1.0]])}, "cov", "symmetric", "[[1. 0.5]"),
+    ("mv_normal_cholesky", {"mu": ORIGIN, "chol": np.array([[1.0, 0.5], [0.0, 1.0]])}, "chol", "zeros above", "[[1."),
+    ("car", {"mu": ORIGIN, "adjacency": np.eye(2), "alpha": 0.5, "tau": 1}, "adjacency", "on its diagonal", "[[1."),
 ]
 IMPOSSIBLE_EVENTS = [
     ("categorical", {"p": np.array([0.5, 0.6])}, 1, "p", "sum to 1", "[0.5 0.6]"),
@@ -187,17 +191,58 @@ def test_indices_outside_their_axis(indices: np.ndarray, found: str, count: str)
         assert error.message == f"the operand {called}: {count} impossible"
 
 
-def test_indices_within_their_axis_and_computed_ones_pass() -> None:
+def test_indices_within_their_axis_pass_and_those_of_parameters_are_moved_into_it() -> None:
     b = Builder()
     x, group = b.data("x"), b.data("group")
     b.deterministic("given", b.call("take", x, group))
-    b.deterministic("computed", b.call("take", x, b.call("subtract", group, 2)))
+    shift = b.call("as_type", b.rv("shift", "normal", {"mu": 0, "sigma": 1}), type="s64")
+    b.deterministic("of a parameter", b.call("take", x, b.call("add", group, shift)))
     density, inputs = bind(b.tree(), {"x": np.array([5.0, 6.0, 7.0]), "group": np.array([2, 0], np.uint8)})
     density.check_values(inputs)
-    values = outputs(density, np.zeros(0), inputs)
+    assert density.checked == ()
+    values = outputs(density, np.array([-9.0]), inputs)
     np.testing.assert_array_equal(values["given"], [7.0, 5.0])
-    # 0 - 2 is 254 as u8.
-    np.testing.assert_array_equal(values["computed"], [5.0, 7.0])
+    np.testing.assert_array_equal(values["of a parameter"], [5.0, 5.0])
+
+
+def computed_index(b: Builder) -> None:
+    b.factor("f", b.call("take", b.data("x"), b.call("subtract", b.data("group"), 1)))
+
+
+def computed_count(b: Builder) -> None:
+    b.observe("o", "poisson", {"mu": 1}, b.call("subtract", b.data("x"), 5.5))
+
+
+def computed_scale(b: Builder) -> None:
+    b.observe("o", "normal", {"mu": 0, "sigma": b.call("subtract", b.data("x"), 6)}, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("build", "group", "node", "expected", "found"),
+    [
+        (computed_index, [1, 4], "take", "indices from 0 to 2", "3 at [1]"),
+        (computed_index, [0, 1], "take", "indices from 0 to 2", "-1 at [0]"),
+        (computed_count, None, "o", "a whole number of at least 0", "-0.5 at [0]"),
+        (computed_scale, None, "o", "a positive number", "-1.0 at [0]"),
+    ],
+)
+def test_values_computed_from_data(
+    build: Callable[[Builder], None], group: list[int] | None, node: str, expected: str, found: str
+) -> None:
+    b = Builder()
+    build(b)
+    data = {"x": np.array([5.0, 6.5, 7.5])} | ({} if group is None else {"group": np.array(group)})
+    target = target_of(read(b.tree()), data, {})
+    with pytest.raises(InvalidData) as caught:
+        _ = target.arguments
+    assert (caught.value.node, caught.value.expected, caught.value.found) == (node, expected, found)
+
+
+def test_values_computed_from_data_that_are_possible() -> None:
+    b = Builder()
+    computed_index(b)
+    target = target_of(read(b.tree()), {"x": np.array([5.0, 6.0, 7.0]), "group": np.array([3, 1])}, {})
+    assert float(target.value_and_gradient(np.zeros(0))[0]) == 12.0
 
 
 def test_the_place_in_a_scalar_is_not_told() -> None:

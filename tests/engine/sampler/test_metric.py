@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 
 from nutkin.sampler.metric import Metric, from_gradients, from_positions
 from nutkin.sampler.moments import summed
@@ -22,17 +23,22 @@ def test_gradients_and_positions_give_the_scales_of_a_gaussian():
     np.testing.assert_allclose(from_gradients(summed(rows), OLD).inverse_mass, scales**2)
 
 
-def test_positions_give_the_shrunk_variance():
+@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
+def test_positions_give_their_variance(scale):
     _, rows = gaussian(20)
-    expected = 20 / 25 * rows[:, :3].var(0, ddof=1) + 5 / 25 * 1e-3
-    np.testing.assert_allclose(from_positions(summed(rows), OLD).inverse_mass, expected)
+    rows = rows * scale
+    np.testing.assert_allclose(from_positions(summed(rows), OLD).inverse_mass, rows[:, :3].var(0, ddof=1))
 
 
-def test_a_dense_metric_is_the_shrunk_covariance():
-    _, rows = gaussian(20)
+@pytest.mark.parametrize("count", [3, 20])
+@pytest.mark.parametrize("scales", [(1.0, 1.0, 1.0), (1e-6, 1.0, 1e6)])
+def test_a_dense_metric_is_the_covariance_with_smaller_correlations(count, scales):
+    _, rows = gaussian(count)
+    rows = rows * np.tile(scales, 2)
     metric = from_positions(summed(rows, dense=True), OLD)
-    expected = 20 / 25 * np.cov(rows[:, :3].T) + 5 / 25 * 1e-3 * np.eye(3)
-    np.testing.assert_allclose(metric.factor @ metric.factor.T, expected)
+    covariance = np.cov(rows[:, :3].T)
+    expected = count / (count + 5) * covariance + 5 / (count + 5) * np.diag(covariance.diagonal())
+    np.testing.assert_allclose(metric.factor @ metric.factor.T, expected, rtol=1e-9)
     np.testing.assert_allclose(metric.diagonal, expected.diagonal())
     assert (metric.inverse_mass == 1).all()
     np.testing.assert_allclose(metric.log_scale, np.linalg.slogdet(expected)[1] / 6)

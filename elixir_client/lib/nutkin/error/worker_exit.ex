@@ -26,8 +26,13 @@ defmodule Nutkin.Error.WorkerExit do
 
   @impl true
   def message(error) do
+    error = %{error | hint: error.hint || hint(error.status)}
     sentence(error, (error.message || "the worker ended") <> ended_by(error.status)) <> last_lines(error.log)
   end
+
+  # The kernel's way to end a program when memory runs out.
+  defp hint(137), do: "the system may have run out of memory; the worker starts again by itself"
+  defp hint(_status), do: nil
 
   defp ended_by(nil), do: ""
 

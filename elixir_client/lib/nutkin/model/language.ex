@@ -26,8 +26,8 @@ defmodule Nutkin.Model.Language do
 
   ## Idioms
 
-    * Indices start at 0, as in Nx. Groups that are numbered from 1 lose it before they become data: those are checked,
-      indices that the model computes, as in `theta[group - 1]`, are not
+    * Indices start at 0, as in Nx: groups that are numbered from 1 are `theta[group - 1]`. An index outside its axis is
+      an error, but for those that depend on a parameter
     * A column of a captured list of rows is `Enum.map(rows, & &1.weight)`, that of a matrix node `x[[.., 1]]`
     * The sum of a list of nodes is `Enum.reduce(nodes, &+/2)`, or `sum(stack(nodes))`; `Enum.sum/1` knows only numbers,
       and raises an `ArithmeticError`
@@ -293,6 +293,7 @@ defmodule Nutkin.Model.Language do
       message: "#{name} has no distribution",
       node: name,
       expected: "a distribution, such as normal(0, 1)",
-      found: inspect(other, limit: 5)
+      found: inspect(other, limit: 5),
+      hint: if(is_struct(other, Node), do: "the distribution comes first: observe(name, distribution, value)")
   end
 end

@@ -80,6 +80,32 @@ defmodule Nutkin.Model.Node do
       hint: "take(x, indices) takes the entries at the indices of a list or tensor"
   end
 
+  # What the functions of Elixir ask of a list or a text, which a node is not.
+
+  defimpl Enumerable do
+    def reduce(node, _acc, _fun),
+      do: raise(Nutkin.Model.Node.not_yet(node, "a list", "sum/2, take/2, x[0..2]"))
+
+    def count(node),
+      do: raise(Nutkin.Model.Node.not_yet(node, "a list", "the sizes that you have from your data"))
+
+    def member?(node, _value), do: raise(Nutkin.Model.Node.not_yet(node, "a list", "any(x == value)"))
+    def slice(node), do: raise(Nutkin.Model.Node.not_yet(node, "a list", "x[0..2]"))
+  end
+
+  defimpl String.Chars do
+    def to_string(node), do: raise(Nutkin.Model.Node.not_yet(node, "a text", "deterministic(name, x)"))
+  end
+
+  @doc false
+  def not_yet(node, wanted, instead) do
+    InvalidModel.exception(
+      message: "#{node.name || "a node"} is a value that exists only when the model runs, not #{wanted}",
+      node: node.name,
+      hint: "use #{instead}"
+    )
+  end
+
   defimpl Inspect do
     def inspect(node, _opts), do: "#Nutkin.Model.Node<#{node.name || node.index}>"
   end

@@ -74,8 +74,8 @@ defmodule Nutkin.Model.Operation do
     {:cumulative_sum, [:x], [], @cumulative, "Running sums along an axis."},
     {:cumulative_product, [:x], [], @cumulative, "Running products along an axis."},
     {:take, [:x, :indices], [], [axis: :axis],
-     "The entries at integer indices, from 0 on, along an axis, 0 by default. Indices that the model computes are moved " <>
-       "into the axis; others must lie in it."},
+     "The entries at integer indices, from 0 on, along an axis, 0 by default. They must lie in it; those that depend on a " <>
+       "parameter are moved into it."},
     {:slice, [:x], [starts: :positions, lengths: :sizes], [strides: :sizes],
      "A part of a tensor; starts, lengths and strides are lists. See `Nutkin.Model.Node` for `x[0..2]`."},
     {:reshape, [:x], [shape: :shape], [], "The same elements in another shape."},

@@ -20,11 +20,34 @@ defmodule Nutkin.Worker.Client do
         {:error, exited(worker, :noproc)}
 
       server ->
-        # The alias makes the runtime drop answers that arrive after the demonitor.
-        ref = :erlang.monitor(:process, server, alias: :demonitor)
-        GenServer.cast(server, {:submit, ref, self(), request})
-        {:ok, ref}
+        if other?(server), do: {:error, no_worker(worker)}, else: {:ok, submit_to(server, request)}
     end
+  end
+
+  defp submit_to(server, request) do
+    # The alias makes the runtime drop answers that arrive after the demonitor.
+    ref = :erlang.monitor(:process, server, alias: :demonitor)
+    GenServer.cast(server, {:submit, ref, self(), request})
+    ref
+  end
+
+  # Whether it is surely something else than a worker, which would never answer. Of other nodes it is not known.
+  defp other?(pid) when is_pid(pid) and node(pid) == node() do
+    with {:dictionary, dictionary} <- Process.info(pid, :dictionary),
+         {:"$initial_call", {module, _, _}} <- List.keyfind(dictionary, :"$initial_call", 0) do
+      module != Worker
+    else
+      _ -> false
+    end
+  end
+
+  defp other?(_server), do: false
+
+  defp no_worker(worker) do
+    WorkerExit.exception(
+      message: "#{inspect(worker)} is no worker",
+      hint: "give the name under which Nutkin.start_link/1 started one"
+    )
   end
 
   @doc """
@@ -137,6 +160,13 @@ defmodule Nutkin.Worker.Client do
 
   defp remaining(:infinity), do: :infinity
   defp remaining(deadline), do: max(deadline - System.monotonic_time(:millisecond), 0)
+
+  defp exited(worker, :noproc) when is_pid(worker) do
+    WorkerExit.exception(
+      message: "the worker #{inspect(worker)} has ended",
+      hint: "use the name that it was started under, which is that of its successor too"
+    )
+  end
 
   defp exited(worker, :noproc) do
     WorkerExit.exception(

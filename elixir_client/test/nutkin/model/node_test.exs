@@ -79,4 +79,24 @@ defmodule Nutkin.Model.NodeTest do
 
     tl(built.nodes)
   end
+
+  test "is neither a list nor a text, and says so" do
+    for {wrong, hint} <- [
+          {&Enum.map(&1, fn x -> x end), "use sum/2"},
+          {&Enum.count/1, "the sizes that you have from your data"},
+          {&Enum.member?(&1, 1), "any(x == value)"},
+          {&Enum.at(&1, 0), "use x[0..2]"},
+          {&"#{&1}", "deterministic(name, x)"}
+        ] do
+      error =
+        assert_raise InvalidModel, fn ->
+          Nutkin.Model.build(fn -> wrong.(Nutkin.Model.Language.data(:y)) end)
+        end
+
+      assert Exception.message(error) =~
+               ~r/\Ay is a value that exists only when the model runs, not a (list|text)/
+
+      assert error.hint =~ hint
+    end
+  end
 end

@@ -7,7 +7,15 @@ import math
 import jax.numpy as jnp
 from jax import Array, lax
 
-from nutkin.model.distributions.family import ABOVE_0, CHOLESKY_FACTOR, COVARIANCE_MATRIX, VECTOR, Family, LogDensity, Parameter
+from nutkin.model.distributions.family import (
+    ABOVE_0,
+    CHOLESKY_FACTOR,
+    COVARIANCE_MATRIX,
+    VECTOR,
+    Family,
+    LogDensity,
+    Parameter,
+)
 from nutkin.model.native.elementary import log, log1p
 from nutkin.model.native.gamma import lgamma
 from nutkin.model.special import HALF_LOG_2PI, LOG_PI, xlogy
