@@ -218,7 +218,9 @@ defmodule Nutkin.Model.Distribution do
   defp by_name(family, parameters, named) do
     {opts, args} = Keyword.split(named, [:name | Keyword.keys(@options)])
 
-    if Enum.any?(alternatives(family), fn {names, _remark} -> Enum.sort(names) == Enum.sort(Keyword.keys(args)) end) do
+    if Enum.any?(alternatives(family), fn {names, _remark} ->
+         Enum.sort(names) == Enum.sort(Keyword.keys(args))
+       end) do
       {family, args} = Parameterization.convert(family, Map.new(args))
       %__MODULE__{family: Atom.to_string(family), args: args, opts: opts}
     else

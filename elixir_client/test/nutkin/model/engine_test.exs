@@ -89,15 +89,21 @@ defmodule Nutkin.Model.EngineTest do
     neg_binomial: {[n: 3, p: 0.4], [mu: 4.5, alpha: 3]},
     categorical: {[logits: [0.0, 1.0]], [p: [0.2689414213699951, 0.7310585786300049]]},
     multinomial: {[n: 3, logits: [0.0, 0.0]], [n: 3, p: [0.5, 0.5]]},
-    mv_normal: {[mu: [0.0, 1.0], chol: [[2.0, 0.0], [0.0, 2.0]]], [mu: [0.0, 1.0], cov: [[4.0, 0.0], [0.0, 4.0]]]},
-    mv_normal: {[mu: [0.0, 1.0], tau: [[0.25, 0.0], [0.0, 0.25]]], [mu: [0.0, 1.0], cov: [[4.0, 0.0], [0.0, 4.0]]]},
+    mv_normal:
+      {[mu: [0.0, 1.0], chol: [[2.0, 0.0], [0.0, 2.0]]], [mu: [0.0, 1.0], cov: [[4.0, 0.0], [0.0, 4.0]]]},
+    mv_normal:
+      {[mu: [0.0, 1.0], tau: [[0.25, 0.0], [0.0, 0.25]]], [mu: [0.0, 1.0], cov: [[4.0, 0.0], [0.0, 4.0]]]},
     mv_student_t:
       {[nu: 3, mu: [0.0, 1.0], chol: [[2.0, 0.0], [0.0, 2.0]]],
        [nu: 3, mu: [0.0, 1.0], cov: [[4.0, 0.0], [0.0, 4.0]]]}
   ]
 
   test "other parameters mean what the table says", %{folder: dir} do
-    listed = for {name, _, _, _} <- Distribution.table(), {names, _} <- Distribution.alternatives(name), do: {name, names}
+    listed =
+      for {name, _, _, _} <- Distribution.table(),
+          {names, _} <- Distribution.alternatives(name),
+          do: {name, names}
+
     assert Enum.sort(listed) == Enum.sort(for {name, {others, _}} <- @same, do: {name, Keyword.keys(others)})
 
     [others, table] =
