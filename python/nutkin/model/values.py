@@ -90,6 +90,8 @@ def _check_support(program: Program, check: ValueCheck, values: Mapping[int, np.
 
 def _show(value: np.ndarray) -> str:
     """In one line, and of a large vector or matrix its corners."""
+    if value.ndim == 0:
+        return str(value)
     return " ".join(np.array2string(value, threshold=16, edgeitems=2).split())
 
 

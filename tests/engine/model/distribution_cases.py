@@ -264,7 +264,7 @@ CASES = {
         "geometric": (1 + counts(9, 9), (unit(9),), stats.geom.logpmf),
         "discrete_uniform": (
             counts(5, 9),
-            (-counts(5, 9), 5 + counts(5, 9)),
+            (np.zeros(9), 5 + counts(5, 9)),
             lambda x, lo, hi: stats.randint.logpmf(x, lo, hi + 1),
         ),
         "hypergeometric": (counts(4, 9), (np.full(9, 20.0), np.full(9, 8.0), np.full(9, 5.0)), stats.hypergeom.logpmf),
