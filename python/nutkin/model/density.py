@@ -285,7 +285,7 @@ class Density:
 
     def _location_scale(self, variable: Variable, values: Mapping[int, Array]) -> tuple[Array, Array]:
         named = dict(zip(variable.family.parameters, variable.args, strict=True))
-        return self._floats((named["mu"], named["sigma"]), values)
+        return self._floats((named[name] for name in variable.family.location_scale), values)
 
     def _parents(self, index: int) -> tuple[int, ...]:
         """The nodes on which the way between a parameter's coordinates and its value depends."""

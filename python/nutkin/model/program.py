@@ -11,7 +11,8 @@ from typing import Literal
 import numpy as np
 
 from nutkin.errors import InvalidData, InvalidModel
-from nutkin.model.distributions import DISTRIBUTIONS, Family, find_family, observed_batch, variable_shape
+from nutkin.model.distributions import DISTRIBUTIONS, Family, find_family
+from nutkin.model.distributions.shapes import event_sizes, observed_batch, variable_shape
 from nutkin.model.ir import (
     Call,
     Constant,
@@ -238,7 +239,7 @@ class _Checker:
         return Spec(spec.shape, narrow(spec.type, precision=self.precision))
 
     def _variable(self, node: RandomVariable, index: int) -> Variable:
-        family = find_family(node.dist, node.args)
+        family, args, specs = self._arguments(node, index)
         if family.support.discrete:
             raise InvalidModel(
                 "a discrete distribution cannot be sampled",
@@ -246,7 +247,6 @@ class _Checker:
                 found=node.dist,
                 hint="observe it, or marginalise it: sum the density over its values and add that as a factor",
             )
-        args, specs = self._arguments(node, family, index)
         shape = variable_shape(family, specs, node.shape)
         name = node.transform or family.transform
         transform = TRANSFORMS.get(name)
@@ -259,7 +259,11 @@ class _Checker:
                 expected=" or ".join(fitting),
                 found=name,
             )
-        if not node.centered and not family.location_scale:
+        if len(shape) < transform.event_rank:
+            raise InvalidModel(
+                f"the transform {name} needs a vector", expected="a shape {…, k}", found=show_shape(shape)
+            )
+        if not node.centered and family.location_scale is None:
             raise InvalidModel(
                 "centered: false needs a location-scale distribution",
                 expected=", ".join(other for other, known in DISTRIBUTIONS.items() if known.location_scale),
@@ -278,8 +282,7 @@ class _Checker:
         )
 
     def _observation(self, node: Observe, index: int) -> Observation:
-        family = find_family(node.dist, node.args)
-        args, specs = self._arguments(node, family, index)
+        family, args, specs = self._arguments(node, index)
         shape = observed_batch(family, specs, self.steps[node.value].spec)
         for field in ("weight", "mask"):
             reference = getattr(node, field)
@@ -305,15 +308,17 @@ class _Checker:
             is_checked,
         )
 
-    def _arguments(
-        self, node: RandomVariable | Observe, family: Family, index: int
-    ) -> tuple[tuple[int, ...], dict[str, Spec]]:
+    def _arguments(self, node: RandomVariable | Observe, index: int) -> tuple[Family, tuple[int, ...], dict[str, Spec]]:
+        """The family, for event axes of the sizes that the parameters have, and the parameters in its order."""
+        family = find_family(node.dist, node.args)
         args = {name: node.args[name] for name in family.parameters}
+        specs = {name: self.steps[reference].spec for name, reference in args.items()}
+        family = family.of_sizes(event_sizes(family, specs))
         for name, reference in args.items():
             support = family.parameters[name].support
             self._check_values(f"the parameter {name}", node, index, reference, support, (), None)
         self._check_bounds(args)
-        return tuple(args.values()), {name: self.steps[reference].spec for name, reference in args.items()}
+        return family, tuple(args.values()), specs
 
     def _check_bounds(self, args: dict[str, int]) -> None:
         """An interval between numbers must not be empty."""

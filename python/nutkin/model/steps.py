@@ -93,8 +93,8 @@ class Variable:
 class Observation:
     """An observed value. `spec` is that of its log density. `is_checked`: the support needs no test at run time.
 
-    The log density is the sum of its `parts` (see `nutkin.model.log_densities`) and of the step `constant`, in which a
-    rewrite has put those that depend on no parameter.
+    The log density is the sum of its `parts` (see `nutkin.model.distributions.family`) and of the step `constant`, in
+    which a rewrite has put those that depend on no parameter.
     """
 
     name: str

@@ -14,14 +14,15 @@ class Support:
     """A set of values.
 
     `contains` takes an array (numpy's or JAX's) and the `bounds`, which are parameters of the distribution, and gives
-    an array of booleans, without the event axes; None where every number is a member. `inside` is a member that
-    stands in for masked values, None where there is none for all bounds and event axes. `hint`: what to know
-    of values outside.
+    an array of booleans, without the `event_rank` last axes of a value; None where every number is a member. `inside`
+    is a member that stands in for masked values, None where there is none for all bounds and event axes. `hint`: what
+    to know of values outside.
     """
 
     description: str
     contains: Callable[..., Any] | None = None
     bounds: tuple[str, ...] = ()
+    event_rank: int = 0
     inside: float | None = None
     discrete: bool = False
     hint: str | None = None
@@ -41,23 +42,114 @@ def indices_below(size: int) -> Support:
     )
 
 
-# Sums of up to some thousand rounded f32 probabilities stay within this.
-_SIMPLEX_TOLERANCE = 1e-4
+def categories_below(size: int) -> Support:
+    """The numbers of so many categories, the first of which is 0."""
+    return Support(
+        f"whole numbers from 0 to {size - 1}",
+        lambda x: (x >= 0) & (x < size) & _is_whole(x),
+        inside=0.0,
+        discrete=True,
+        hint="categories start at 0",
+    )
+
+
+# Sums of up to some thousand rounded f32 probabilities, and products of some hundred rows, stay within this.
+_TOLERANCE = 1e-4
+
+
+def _is_near(x: Any, y: Any) -> Any:
+    return abs(x - y) <= _TOLERANCE
+
+
+def _sums_to(x: Any, total: Any) -> Any:
+    return _is_near(x.sum(-1), total)
+
+
+def _is_lower_triangle(x: Any) -> Any:
+    """Zeros above a positive diagonal."""
+    size = x.shape[-1]
+    above, diagonal = np.triu(np.ones((size, size), bool), 1), np.eye(size, dtype=bool)
+    return ((x == 0) | ~above).all((-2, -1)) & ((x > 0) | ~diagonal).all((-2, -1))
+
+
+def _has_unit_diagonal(x: Any) -> Any:
+    return (_is_near(x, 1) | ~np.eye(x.shape[-1], dtype=bool)).all((-2, -1))
+
+
+def _is_covariance(x: Any) -> Any:
+    """Symmetric up to rounding, with positive eigenvalues."""
+    transposed = x.swapaxes(-2, -1)
+    scale = abs(x).max((-2, -1), keepdims=True)
+    is_symmetric = (abs(x - transposed) <= _TOLERANCE * scale).all((-2, -1))
+    return is_symmetric & (x.__array_namespace__().linalg.eigvalsh(x) > 0).all(-1)
+
 
 REAL = Support("a real number", inside=0.0)
 POSITIVE = Support("a positive number", lambda x: x > 0, inside=1.0)
 NONNEGATIVE = Support("a number of at least 0", lambda x: x >= 0, inside=1.0)
 UNIT = Support("a number in (0, 1)", lambda x: (x > 0) & (x < 1), inside=0.5)
 PROBABILITY = Support("a probability, in [0, 1]", lambda x: (x >= 0) & (x <= 1), inside=0.5)
+POSITIVE_PROBABILITY = Support("a probability above 0", lambda x: (x > 0) & (x <= 1), inside=0.5)
+PROPER_PROBABILITY = Support("a probability in (0, 1)", lambda x: (x > 0) & (x < 1), inside=0.5)
+ANGLE = Support("an angle from -pi to pi", lambda x: abs(x) <= np.asarray(np.pi, x.dtype), inside=0.0)
 INTERVAL = Support(
     "a number from lower to upper", lambda x, lower, upper: (x >= lower) & (x <= upper), ("lower", "upper")
 )
+ABOVE_MU = Support("a number above mu", lambda x, mu: x > mu, ("mu",))
+AT_LEAST_MU = Support("a number of at least mu", lambda x, mu: x >= mu, ("mu",))
+AT_LEAST_Y_MIN = Support("a number of at least y_min", lambda x, y_min: x >= y_min, ("y_min",))
+
 BINARY = Support("0 or 1", lambda x: (x == 0) | (x == 1), inside=0.0, discrete=True)
 COUNT = Support("a whole number of at least 0", lambda x: (x >= 0) & _is_whole(x), inside=0.0, discrete=True)
+POSITIVE_COUNT = Support("a whole number of at least 1", lambda x: (x >= 1) & _is_whole(x), inside=1.0, discrete=True)
 COUNT_TO_N = Support(
     "a whole number from 0 to n", lambda x, n: (x >= 0) & (x <= n) & _is_whole(x), ("n",), inside=0.0, discrete=True
 )
+WHOLE_INTERVAL = Support(
+    "a whole number from lower to upper",
+    lambda x, lower, upper: (x >= lower) & (x <= upper) & _is_whole(x),
+    ("lower", "upper"),
+    discrete=True,
+)
+HYPERGEOMETRIC = Support(
+    "a whole number of successes that k of the population and n draws allow",
+    lambda x, population, k, n: (x >= 0) & (x <= k) & (x <= n) & (n - x <= population - k) & _is_whole(x),
+    ("population", "k", "n"),
+    discrete=True,
+)
+COUNTS_OF_N = Support(
+    "whole numbers of at least 0 that sum to n along the last axis",
+    lambda x, n: ((x >= 0) & _is_whole(x)).all(-1) & (x.sum(-1) == n),
+    ("n",),
+    event_rank=1,
+    discrete=True,
+)
+
 SIMPLEX = Support(
     "positive numbers that sum to 1 along the last axis",
-    lambda x: (x > 0).all(-1) & (abs(x.sum(-1) - 1) <= _SIMPLEX_TOLERANCE),
+    lambda x: (x > 0).all(-1) & _sums_to(x, 1),
+    event_rank=1,
+)
+PROBABILITIES = Support(
+    "probabilities that sum to 1 along the last axis",
+    lambda x: (x >= 0).all(-1) & _sums_to(x, 1),
+    event_rank=1,
+)
+ORDERED = Support(
+    "numbers that increase along the last axis", lambda x: (x[..., 1:] > x[..., :-1]).all(-1), event_rank=1
+)
+ZERO_SUM = Support("numbers that sum to 0 along the last axis", lambda x: _sums_to(x, 0), event_rank=1)
+UNIT_VECTOR = Support("a vector of length 1", lambda x: _sums_to(x * x, 1), event_rank=1)
+CHOLESKY = Support("a lower Cholesky factor: zeros above a positive diagonal", _is_lower_triangle, event_rank=2)
+CORRELATION_CHOLESKY = Support(
+    "the lower Cholesky factor of a correlation matrix",
+    lambda x: _is_lower_triangle(x) & _sums_to(x * x, 1).all(-1),
+    event_rank=2,
+)
+COVARIANCE = Support("a symmetric positive definite matrix", _is_covariance, event_rank=2)
+CORRELATION = Support("a correlation matrix", lambda x: _is_covariance(x) & _has_unit_diagonal(x), event_rank=2)
+ADJACENCY = Support(
+    "a symmetric matrix of numbers of at least 0, with zeros on its diagonal",
+    lambda x: ((x >= 0) & (x == x.swapaxes(-2, -1)) & ((x == 0) | ~np.eye(x.shape[-1], dtype=bool))).all((-2, -1)),
+    event_rank=2,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -9,8 +10,31 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
+from nutkin.model import matrix_transforms
 from nutkin.model.special import softplus
-from nutkin.model.supports import INTERVAL, NONNEGATIVE, POSITIVE, REAL, SIMPLEX, UNIT, Support
+from nutkin.model.supports import (
+    ABOVE_MU,
+    ANGLE,
+    AT_LEAST_MU,
+    AT_LEAST_Y_MIN,
+    CORRELATION,
+    CORRELATION_CHOLESKY,
+    COVARIANCE,
+    INTERVAL,
+    NONNEGATIVE,
+    ORDERED,
+    POSITIVE,
+    REAL,
+    SIMPLEX,
+    UNIT,
+    UNIT_VECTOR,
+    ZERO_SUM,
+    Support,
+)
+
+
+def _same_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return shape
 
 
 @dataclass(frozen=True)
@@ -18,19 +42,17 @@ class Transform:
     """A bijection onto some supports.
 
     `constrain` and `unconstrain` take coordinates or a value, then the support's bounds, and broadcast. `slopes` takes
-    coordinates and bounds: terms whose sum over all coordinates is log |d value / d coordinates|. `dropped`: how many
-    elements of the last axis are implied by the others, and have no coordinate.
+    coordinates and bounds: terms whose sum over all coordinates is log |d value / d coordinates|.
+    `unconstrained_shape`: the shape of the coordinates of a value of some (constrained) shape. `event_rank`: how many
+    of the last axes it takes together.
     """
 
     supports: tuple[Support, ...]
     constrain: Callable[..., Array]
     unconstrain: Callable[..., Array]
     slopes: Callable[..., Array]
-    dropped: int = 0
-
-    def unconstrained_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """The shape of the coordinates of a variable of this (constrained) shape."""
-        return (*shape[:-1], shape[-1] - self.dropped) if self.dropped else shape
+    unconstrained_shape: Callable[[tuple[int, ...]], tuple[int, ...]] = _same_shape
+    event_rank: int = 0
 
     def log_jacobian(self, coordinates: Array, *bounds: Array) -> Array:
         """log |d value / d coordinates| at the coordinates: a scalar."""
@@ -81,11 +103,50 @@ def _stick_slopes(x: Array) -> Array:
     return -softplus(-x) - np.arange(parts - 1, 0, -1).astype(x.dtype) * softplus(x)
 
 
+def _order(x: Array) -> Array:
+    """The first, then the first plus the sums of positive steps (Stan Reference Manual, "Ordered vector")."""
+    steps = jnp.concatenate([x[..., :1], lax.exp(x[..., 1:])], axis=-1)
+    return lax.cumsum(steps, axis=x.ndim - 1)
+
+
+def _differences(y: Array) -> Array:
+    return jnp.concatenate([y[..., :1], lax.log(y[..., 1:] - y[..., :-1])], axis=-1)
+
+
+def _order_slopes(x: Array) -> Array:
+    return x[..., 1:]
+
+
+def _to_zero_sum(x: Array) -> Array:
+    """(x, 0) by the reflection that takes the last axis to (1, …, 1) / sqrt(k): lengths stay."""
+    size = x.shape[-1] + 1
+    total = jnp.sum(x, axis=-1, keepdims=True)
+    return jnp.concatenate([x - total / (size - math.sqrt(size)), total / math.sqrt(size)], axis=-1)
+
+
+def _from_zero_sum(y: Array) -> Array:
+    return y[..., :-1] + y[..., -1:] / (math.sqrt(y.shape[-1]) - 1)
+
+
+def _normalize(x: Array) -> Array:
+    return x * lax.rsqrt(jnp.sum(lax.square(x), axis=-1, keepdims=True))
+
+
+def _but_the_last(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return (*shape[:-1], shape[-1] - 1)
+
+
 TRANSFORMS: dict[str, Transform] = {
     "identity": Transform((REAL,), lambda x: x, lambda y: y, jnp.zeros_like),
     "log": Transform((POSITIVE, NONNEGATIVE), lax.exp, lax.log, lambda x: x),
     "softplus": Transform(
         (POSITIVE, NONNEGATIVE), softplus, lambda y: y + lax.log(-lax.expm1(-y)), lambda x: -softplus(-x)
+    ),
+    "lower": Transform(
+        (ABOVE_MU, AT_LEAST_MU, AT_LEAST_Y_MIN),
+        lambda x, lower: lower + lax.exp(x),
+        lambda y, lower: lax.log(y - lower),
+        lambda x, lower: x,
     ),
     "logit": Transform((UNIT,), _sigmoid, _logit, _sigmoid_slope),
     "interval": Transform(
@@ -94,5 +155,40 @@ TRANSFORMS: dict[str, Transform] = {
         lambda y, lower, upper: _logit((y - lower) / (upper - lower)),
         lambda x, lower, upper: _sigmoid_slope(x) + lax.log(upper - lower),
     ),
-    "stick_breaking": Transform((SIMPLEX,), _break_stick, _join_stick, _stick_slopes, dropped=1),
+    "angle": Transform(
+        (ANGLE,),
+        lambda x: math.pi * (2 * _sigmoid(x) - 1),
+        lambda y: _logit(0.5 + y / (2 * math.pi)),
+        lambda x: _sigmoid_slope(x) + math.log(2 * math.pi),
+    ),
+    "ordered": Transform((REAL, ORDERED), _order, _differences, _order_slopes, event_rank=1),
+    "stick_breaking": Transform((SIMPLEX,), _break_stick, _join_stick, _stick_slopes, _but_the_last, 1),
+    "zero_sum": Transform((ZERO_SUM,), _to_zero_sum, _from_zero_sum, jnp.zeros_like, _but_the_last, 1),
+    # The length of the coordinates does not matter: their density is that of a standard normal vector (Stan Reference
+    # Manual, "Unit vector").
+    "unit_vector": Transform((UNIT_VECTOR,), _normalize, lambda y: y, lambda x: -0.5 * lax.square(x), event_rank=1),
+    "correlation_cholesky": Transform(
+        (CORRELATION_CHOLESKY,),
+        matrix_transforms.correlation_cholesky,
+        matrix_transforms.from_correlation_cholesky,
+        matrix_transforms.correlation_cholesky_slopes,
+        matrix_transforms.below_diagonal,
+        event_rank=2,
+    ),
+    "correlation": Transform(
+        (CORRELATION,),
+        matrix_transforms.correlation,
+        matrix_transforms.from_correlation,
+        matrix_transforms.correlation_slopes,
+        matrix_transforms.below_diagonal,
+        event_rank=2,
+    ),
+    "covariance": Transform(
+        (COVARIANCE,),
+        matrix_transforms.covariance,
+        matrix_transforms.from_covariance,
+        matrix_transforms.covariance_slopes,
+        matrix_transforms.with_diagonal,
+        event_rank=2,
+    ),
 }

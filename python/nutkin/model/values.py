@@ -5,6 +5,7 @@ Tensors are read in pieces, so that the checks need little memory besides them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
@@ -13,7 +14,6 @@ from nutkin.errors import InvalidData
 from nutkin.model.ir import label
 from nutkin.model.program import Program, ValueCheck
 from nutkin.model.steps import Input, Number
-from nutkin.model.supports import SIMPLEX
 from nutkin.model.types import is_float
 
 _PIECE = 1 << 16
@@ -69,21 +69,30 @@ def _check_support(program: Program, check: ValueCheck, values: Mapping[int, np.
         wrong = ~contains(x, *rest[: len(bounds)])
         return wrong & (rest[-1] != 0) if mask else wrong
 
-    if check.support is SIMPLEX:
-        count, first, shape = *_count_rows(array, mask, is_wrong), array.shape[:-1]
+    event_rank = check.support.event_rank
+    others = (*bounds, *mask)
+    shape = np.broadcast_shapes(array.shape[: array.ndim - event_rank], *(other.shape for other in others))
+    if event_rank:
+        count, first = _count_events(array, others, shape, event_rank, is_wrong)
     else:
-        count, first = _count((array, *bounds, *mask), is_wrong)
-        shape = np.broadcast_shapes(array.shape, *(other.shape for other in (*bounds, *mask)))
+        count, first = _count((array, *others), is_wrong)
     if count:
-        found = np.broadcast_to(array, shape + array.shape[len(shape) :] if check.support is SIMPLEX else shape)
+        found = np.broadcast_to(array, shape + array.shape[array.ndim - event_rank :])
         raise InvalidData(
             f"{check.label}: {'1 value is' if count == 1 else f'{count} values are'} impossible",
             node=label(program.model.nodes[check.node]),
             index=check.node,
             expected=check.support.description,
-            found=f"{found[np.unravel_index(first, shape)]}{show_place(first, shape)}",
+            found=f"{_show(found[np.unravel_index(first, shape)])}{show_place(first, shape)}",
             hint=check.support.hint,
         )
+
+
+def _show(value: np.ndarray) -> str:
+    """In one line, and of a large vector or matrix its corners."""
+    if value.ndim == 0:
+        return str(value)
+    return " ".join(np.array2string(value, threshold=16, edgeitems=2).split())
 
 
 def _count(arrays: tuple[np.ndarray, ...], is_wrong: Callable[..., np.ndarray]) -> tuple[int, int]:
@@ -95,15 +104,20 @@ def _count(arrays: tuple[np.ndarray, ...], is_wrong: Callable[..., np.ndarray]) 
     return _tally(is_wrong(*(piece if isinstance(piece, tuple) else (piece,))) for piece in pieces)
 
 
-def _count_rows(
-    array: np.ndarray, mask: tuple[np.ndarray, ...], is_wrong: Callable[..., np.ndarray]
+def _count_events(
+    array: np.ndarray,
+    others: tuple[np.ndarray, ...],
+    shape: tuple[int, ...],
+    event_rank: int,
+    is_wrong: Callable[..., np.ndarray],
 ) -> tuple[int, int]:
-    """The same for rows along the last axis, each with one element of the mask."""
-    rows = array.reshape(-1, array.shape[-1])
-    masks = tuple(np.broadcast_to(m, array.shape[:-1]).reshape(-1) for m in mask)
-    step = max(1, _PIECE // array.shape[-1])
-    places = range(0, len(rows), step)
-    return _tally(is_wrong(rows[at : at + step], *(m[at : at + step] for m in masks)) for at in places)
+    """The same for vectors and matrices, each with one element of the others."""
+    event = array.shape[array.ndim - event_rank :]
+    events = np.broadcast_to(array, shape + event).reshape(-1, *event)
+    columns = tuple(np.broadcast_to(other, shape).reshape(-1) for other in others)
+    step = max(1, _PIECE // math.prod(event))
+    places = range(0, len(events), step)
+    return _tally(is_wrong(events[at : at + step], *(c[at : at + step] for c in columns)) for at in places)
 
 
 def _tally(pieces: Iterator[np.ndarray]) -> tuple[int, int]:

@@ -245,8 +245,9 @@ def test_noncentred_families(family: str) -> None:
     densities = []
     for centered in (True, False):
         b = Builder()
-        arguments = {"nu": 3.5} if family == "student_t" else {}
-        b.rv("x", family, {**arguments, "mu": b.data("m"), "sigma": b.data("s")}, centered=centered)
+        location, scale = DISTRIBUTIONS[family].location_scale
+        shapes = dict.fromkeys(DISTRIBUTIONS[family].parameters, 0.7)
+        b.rv("x", family, {**shapes, location: b.data("m"), scale: b.data("s")}, centered=centered)
         density, inputs = bind(b.tree(), {"m": np.array([1.0, -2.0]), "s": np.array([0.5, 3.0])})
         position, _ = density.unconstrain({"x": np.array([2.0, 4.0])}, inputs)
         densities.append(float(terms(density, position, inputs)["x"]))

@@ -88,6 +88,30 @@ def transform_of_another_support(b: Builder) -> None:
     b.rv("x", "normal", {"mu": 0, "sigma": 1}, transform="log")
 
 
+def ordered_scalar(b: Builder) -> None:
+    b.rv("x", "normal", {"mu": 0, "sigma": 1}, transform="ordered")
+
+
+def correlation_without_shape(b: Builder) -> None:
+    b.rv("x", "lkj_corr", {"eta": 1})
+
+
+def correlation_that_is_not_square(b: Builder) -> None:
+    b.rv("x", "lkj_cholesky", {"eta": 1}, shape=[2, 3])
+
+
+def covariance_that_is_a_number(b: Builder) -> None:
+    b.rv("x", "mv_normal", {"mu": b.call("broadcast", 0.0, shape=[2]), "cov": 1})
+
+
+def probability_that_is_no_vector(b: Builder) -> None:
+    b.observe("x", "categorical", {"p": 0.5}, 1)
+
+
+def improper_scalar_with_parameters(b: Builder) -> None:
+    b.rv("x", "flat", {"mu": 0})
+
+
 def noncentred_gamma(b: Builder) -> None:
     b.rv("x", "gamma", {"alpha": 1, "beta": 1}, centered=False)
 
@@ -181,7 +205,13 @@ WRONG = [
     (event_of_another_size, "x", "{5, 4}", "alpha {3}"),
     (unknown_transform, "x", "log", "logg"),
     (transform_of_another_support, "x", "identity", "log"),
-    (noncentred_gamma, "x", "normal, student_t, cauchy, laplace, logistic", "gamma"),
+    (ordered_scalar, "x", "{…, k}", "{}"),
+    (correlation_without_shape, "x", "{…, k, k}", "no shape"),
+    (correlation_that_is_not_square, "x", "{2, 3}", "eta {}"),
+    (covariance_that_is_a_number, "x", "{…, k, k}", "{}"),
+    (probability_that_is_no_vector, "x", "{…, k}", "{}"),
+    (improper_scalar_with_parameters, "x", "no parameters", "mu unknown"),
+    (noncentred_gamma, "x", "normal, student_t, cauchy, laplace, ", "gamma"),
     (negative_scale, "x", "positive", "-1"),
     (empty_interval, "x", "lower below upper", "lower 2, upper 1.5"),
     (probability_above_one, "x", "probability", "1.5"),

@@ -6,9 +6,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy import stats
 
 from engine.builder import Builder
 from engine.model.densities import bind, outputs, terms
+from engine.model.jacobians import log_volume
 from engine.model.numpyro_oracle import BIJECTIONS
 from nutkin.errors import InvalidModel
 from nutkin.model.distributions import DISTRIBUTIONS
@@ -16,40 +18,70 @@ from nutkin.model.supports import REAL
 from nutkin.model.transforms import TRANSFORMS
 
 POINTS = np.array([-7.0, -1.5, -1e-3, 0.0, 0.4, 2.0, 8.0])
-BOUNDS = {"interval": (np.array(-3.0), np.array(0.5))}
+# The entries of a matrix of 4 rows, with and without its diagonal.
+MATRIX_POINTS = np.array([-1.5, 0.4, -1e-3, 0.0, 2.0, 0.7, -0.3, 1.1, 0.2, -0.8])
+COORDINATES = {"covariance": MATRIX_POINTS, "correlation": MATRIX_POINTS[:6], "correlation_cholesky": MATRIX_POINTS[:6]}
+BOUNDS = {"interval": (np.array(-3.0), np.array(0.5)), "lower": (np.array(-3.0),)}
+BIJECTIVE = sorted(TRANSFORMS.keys() - {"unit_vector"})
 
 
-@pytest.fixture(params=sorted(TRANSFORMS))
+@pytest.fixture(params=BIJECTIVE)
 def case(request):
-    return TRANSFORMS[request.param], BOUNDS.get(request.param, ())
+    name = request.param
+    return TRANSFORMS[name], COORDINATES.get(name, POINTS), BOUNDS.get(name, ())
 
 
 def test_inverse_and_image(case) -> None:
-    transform, bounds = case
-    value = jax.jit(transform.constrain)(POINTS, *bounds)
+    transform, points, bounds = case
+    value = jax.jit(transform.constrain)(points, *bounds)
     for support in transform.supports:
         assert support.contains is None or np.all(support.contains(value, *bounds))
-    np.testing.assert_allclose(jax.jit(transform.unconstrain)(value, *bounds), POINTS, rtol=1e-9, atol=1e-9)
-    assert transform.unconstrained_shape(value.shape) == POINTS.shape
+    np.testing.assert_allclose(jax.jit(transform.unconstrain)(value, *bounds), points, rtol=1e-9, atol=1e-9)
+    assert transform.unconstrained_shape(value.shape) == points.shape
 
 
-def test_log_jacobian(case) -> None:
-    transform, bounds = case
+def test_many_at_once_are_each_alone(case) -> None:
+    transform, points, bounds = case
+    many = np.stack([points, 0.5 * points, points[::-1]]).reshape(3, 1, -1)
+    value = transform.constrain(many, *bounds)
+    assert transform.unconstrained_shape(value.shape) == many.shape
+    np.testing.assert_allclose(value[1, 0], transform.constrain(many[1, 0], *bounds), rtol=1e-12)
+    np.testing.assert_allclose(transform.unconstrain(value, *bounds), many, rtol=1e-9, atol=1e-9)
+    apart = sum(float(transform.log_jacobian(row, *bounds)) for row in many[:, 0])
+    assert float(transform.log_jacobian(many, *bounds)) == pytest.approx(apart, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", BIJECTIVE)
+def test_log_jacobian(name: str) -> None:
+    transform, points, bounds = TRANSFORMS[name], COORDINATES.get(name, POINTS), BOUNDS.get(name, ())
 
     @jax.jit
     def evaluate(coordinates):
         value = transform.constrain(coordinates, *bounds)
         return value, transform.log_jacobian(coordinates, *bounds)
 
-    _, found = evaluate(POINTS)
-    jacobian = jax.jacfwd(lambda x: evaluate(x)[0])(POINTS)[: POINTS.size]
+    _, found = evaluate(points)
+    jacobian = jax.jacfwd(lambda x: evaluate(x)[0])(points)
     assert found.shape == ()
-    assert float(found) == pytest.approx(np.linalg.slogdet(jacobian)[1], rel=1e-9, abs=1e-9)
+    assert float(found) == pytest.approx(log_volume(name, np.asarray(jacobian)), rel=1e-9, abs=1e-9)
 
 
-@pytest.mark.parametrize("name", sorted(TRANSFORMS))
+def test_a_unit_vector_is_uniform() -> None:
+    """Directions of standard normal coordinates: the log density of the coordinates is that of the normal."""
+    transform = TRANSFORMS["unit_vector"]
+    rng = np.random.default_rng(3)
+    coordinates = rng.normal(size=(20_000, 3))
+    value = np.asarray(transform.constrain(coordinates))
+    np.testing.assert_allclose(np.sum(value**2, axis=-1), 1, rtol=1e-12)
+    np.testing.assert_allclose(value.T @ value / len(value), np.eye(3) / 3, atol=0.01)
+    np.testing.assert_allclose(transform.constrain(transform.unconstrain(value)), value, rtol=1e-12)
+    expected = stats.norm.logpdf(coordinates).sum() + coordinates.size * stats.norm.entropy() - coordinates.size / 2
+    assert float(transform.log_jacobian(coordinates)) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", sorted(BIJECTIONS))
 def test_is_numpyros(name: str) -> None:
-    transform, bounds = TRANSFORMS[name], BOUNDS.get(name, ())
+    transform, points, bounds = TRANSFORMS[name], COORDINATES.get(name, POINTS), BOUNDS.get(name, ())
     theirs = BIJECTIONS[name](*bounds)
 
     def mine(x):
@@ -60,8 +92,8 @@ def test_is_numpyros(name: str) -> None:
         return jnp.sum(jnp.sin(y)), jnp.sum(theirs.log_abs_det_jacobian(x, y))
 
     for i in (0, 1):
-        found = jax.jit(jax.value_and_grad(lambda x, i=i: mine(x)[i]))(POINTS)
-        expected = jax.jit(jax.value_and_grad(lambda x, i=i: numpyros(x)[i]))(POINTS)
+        found = jax.jit(jax.value_and_grad(lambda x, i=i: mine(x)[i]))(points)
+        expected = jax.jit(jax.value_and_grad(lambda x, i=i: numpyros(x)[i]))(points)
         np.testing.assert_allclose(found[0], expected[0], rtol=1e-12)
         np.testing.assert_allclose(found[1], expected[1], rtol=1e-11, atol=1e-13)
 
@@ -83,8 +115,8 @@ def test_equal_parts_of_a_stick_are_the_origin() -> None:
 
 
 def test_f32_is_kept(case) -> None:
-    transform, bounds = case
-    coordinates = POINTS.astype(np.float32)
+    transform, points, bounds = case
+    coordinates = points.astype(np.float32)
     bounds = tuple(np.float32(bound) for bound in bounds)
 
     def evaluate(coordinates):
@@ -131,8 +163,10 @@ def test_identity_is_refused_on_a_bounded_support(name: str) -> None:
     b = Builder()
     family = DISTRIBUTIONS[name]
     arguments = {parameter: b.constant(1) for parameter in family.parameters}
-    if name == "dirichlet":
-        arguments = {"alpha": b.call("broadcast", 1, shape=[3])}
-    b.rv("x", name, arguments, transform="identity")
+    for parameter, known in family.parameters.items():
+        if known.event:
+            arguments[parameter] = b.call("broadcast", 1, shape=[3] * len(known.event))
+    event = {"shape": [3] * family.event_rank} if family.event else {}
+    b.rv("x", name, arguments, transform="identity", **event)
     with pytest.raises(InvalidModel):
         bind(b.tree())

@@ -57,25 +57,11 @@ defmodule Nutkin.Model.EngineTest do
   end
 
   test "every distribution is known there, with its parameters", %{folder: dir} do
-    shaped = %{
-      dirichlet: [alpha: [1.0, 1.0]],
-      mv_normal: [mu: [0.0, 0.0], cov: [[1.0, 0.0], [0.0, 1.0]]],
-      mv_normal_cholesky: [mu: [0.0, 0.0], chol: [[1.0, 0.0], [0.0, 1.0]]]
-    }
-
-    values = %{
-      dirichlet: [0.5, 0.5],
-      mv_normal: [0.0, 0.0],
-      mv_normal_cholesky: [0.0, 0.0],
-      gaussian_random_walk: [0.0, 0.0]
-    }
-
     all =
       Nutkin.Model.build(fn ->
         for {name, parameters, _, _} <- Distribution.table() do
-          args = shaped[name] || Enum.map(parameters, &{&1, parameter(&1)})
-          distribution = apply(Language, name, [args])
-          Language.observe(name, distribution, Map.get(values, name, if(counts?(name), do: 1, else: 0.5)))
+          args = for parameter <- parameters, do: {parameter, argument(name, parameter)}
+          Language.observe(name, apply(Language, name, [args]), value(name))
         end
       end)
 
@@ -83,13 +69,101 @@ defmodule Nutkin.Model.EngineTest do
     assert is_float(log_density)
   end
 
-  defp parameter(:p), do: 0.5
-  defp parameter(:n), do: 3
-  defp parameter(:lower), do: 0.0
-  defp parameter(_name), do: 1.0
+  # The other parameters, and those of the table that mean the same.
+  @same [
+    normal: {[mu: 0.5, tau: 4.0], [mu: 0.5, sigma: 0.5]},
+    half_normal: {[tau: 4.0], [sigma: 0.5]},
+    lognormal: {[mu: 0.5, tau: 4.0], [mu: 0.5, sigma: 0.5]},
+    student_t: {[nu: 3, mu: 0.5, tau: 4.0], [nu: 3, mu: 0.5, sigma: 0.5]},
+    exponential: {[scale: 2], [rate: 0.5]},
+    gamma: {[alpha: 2, scale: 0.5], [alpha: 2, beta: 2]},
+    gamma: {[mu: 1.5, sigma: 0.75], [alpha: 4, beta: 8 / 3]},
+    inverse_gamma: {[mu: 1.5, sigma: 0.75], [alpha: 6, beta: 7.5]},
+    beta: {[mu: 0.25, kappa: 4], [alpha: 1, beta: 3]},
+    beta: {[mu: 0.25, sigma: 0.25], [alpha: 0.5, beta: 1.5]},
+    bernoulli: {[logits: 1.0], [p: 0.7310585786300049]},
+    binomial: {[n: 3, logits: 1.0], [n: 3, p: 0.7310585786300049]},
+    poisson: {[eta: 0.0], [mu: 1]},
+    neg_binomial: {[eta: 0.0, alpha: 2], [mu: 1, alpha: 2]},
+    neg_binomial: {[alpha: 3, beta: 2], [mu: 1.5, alpha: 3]},
+    neg_binomial: {[n: 3, p: 0.4], [mu: 4.5, alpha: 3]},
+    categorical: {[logits: [0.0, 1.0]], [p: [0.2689414213699951, 0.7310585786300049]]},
+    multinomial: {[n: 3, logits: [0.0, 0.0]], [n: 3, p: [0.5, 0.5]]},
+    mv_normal:
+      {[mu: [0.0, 1.0], chol: [[2.0, 0.0], [0.0, 2.0]]], [mu: [0.0, 1.0], cov: [[4.0, 0.0], [0.0, 4.0]]]},
+    mv_normal:
+      {[mu: [0.0, 1.0], tau: [[0.25, 0.0], [0.0, 0.25]]], [mu: [0.0, 1.0], cov: [[4.0, 0.0], [0.0, 4.0]]]},
+    mv_student_t:
+      {[nu: 3, mu: [0.0, 1.0], chol: [[2.0, 0.0], [0.0, 2.0]]],
+       [nu: 3, mu: [0.0, 1.0], cov: [[4.0, 0.0], [0.0, 4.0]]]}
+  ]
 
-  defp counts?(name),
-    do: name in ~w(bernoulli bernoulli_logit binomial binomial_logit poisson poisson_log neg_binomial)a
+  test "other parameters mean what the table says", %{folder: dir} do
+    listed =
+      for {name, _, _, _} <- Distribution.table(),
+          {names, _} <- Distribution.alternatives(name),
+          do: {name, names}
+
+    assert Enum.sort(listed) == Enum.sort(for {name, {others, _}} <- @same, do: {name, Keyword.keys(others)})
+
+    [others, table] =
+      for side <- [0, 1] do
+        model =
+          Nutkin.Model.build(fn ->
+            for {{name, forms}, i} <- Enum.with_index(@same, 1) do
+              # Weights of their own, so that no two errors cancel.
+              distribution = apply(Language, name, [elem(forms, side)])
+              Language.observe("#{name}_#{i}", distribution, value(name), weight: :math.sqrt(i))
+            end
+          end)
+
+        run(model, dir)["log_density"]
+      end
+
+    assert_in_delta others, table, 1.0e-10
+  end
+
+  @identity [[1.0, 0.0], [0.0, 1.0]]
+  @vectors ~w(mv_normal mv_normal_cholesky mv_normal_precision mv_normal_low_rank mv_student_t)a ++
+             ~w(mv_student_t_cholesky car icar gaussian_random_walk ar zero_sum_normal)a
+
+  defp argument(:matrix_normal, :mu), do: @identity
+  defp argument(name, :nu) when name in [:wishart, :inv_wishart], do: 3
+  defp argument(name, :mu) when name in @vectors, do: [0.0, 0.0]
+  defp argument(name, :tau) when name in [:mv_normal_precision], do: @identity
+  defp argument(_name, matrix) when matrix in ~w(cov chol scale row_chol col_chol factor)a, do: @identity
+  defp argument(_name, :adjacency), do: [[0, 1], [1, 0]]
+  defp argument(_name, vector) when vector in [:diag, :rho], do: [0.5, 0.5]
+  defp argument(name, :alpha) when name in [:dirichlet, :dirichlet_multinomial], do: [1.0, 1.0]
+  defp argument(:car, :alpha), do: 0.5
+  defp argument(name, :p) when name in [:categorical, :multinomial], do: [0.5, 0.5]
+  defp argument(name, :logits) when name in [:categorical_logit, :multinomial_logit], do: [0.0, 0.5]
+  defp argument(_name, :cutpoints), do: [-1.0, 1.0]
+  defp argument(_name, probability) when probability in [:p, :tau], do: 0.5
+  defp argument(:beta_proportion, :mu), do: 0.5
+  defp argument(name, :mu) when name in [:pareto_type_2, :levy], do: 0.25
+  defp argument(:triangular, :c), do: 0.5
+  defp argument(:log_uniform, :lower), do: 0.25
+  defp argument(_name, :lower), do: 0
+  defp argument(_name, :y_min), do: 0.25
+  defp argument(_name, :population), do: 9
+  defp argument(:hypergeometric, :k), do: 4
+  defp argument(_name, :n), do: 3
+  defp argument(_name, _parameter), do: 1
+
+  defp value(:matrix_normal), do: @identity
+  defp value(name) when name in [:lkj_corr, :lkj_cholesky, :wishart, :inv_wishart], do: @identity
+  defp value(name) when name in @vectors, do: [0.5, -0.5]
+  defp value(:dirichlet), do: [0.5, 0.5]
+  defp value(:uniform_on_sphere), do: [0.6, 0.8]
+  defp value(name) when name in [:multinomial, :multinomial_logit, :dirichlet_multinomial], do: [1, 2]
+  defp value(name), do: if(counts?(name), do: 1, else: 0.5)
+
+  defp counts?(name) do
+    name in (~w(bernoulli bernoulli_logit binomial binomial_logit beta_binomial poisson poisson_log neg_binomial)a ++
+               ~w(neg_binomial_log beta_neg_binomial geometric discrete_uniform hypergeometric categorical)a ++
+               ~w(categorical_logit ordered_logistic ordered_probit)a)
+  end
 
   test "operators, indices, data and options mean what they say", %{folder: dir} do
     built =

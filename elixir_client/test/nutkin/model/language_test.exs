@@ -49,7 +49,7 @@ defmodule Nutkin.Model.LanguageTest do
   describe "distributions" do
     test "take their parameters in order, by name, and options after either" do
       for {name, parameters, _, _} <- Distribution.table() do
-        values = Enum.to_list(1..length(parameters))
+        values = Enum.to_list(1..length(parameters)//1)
         named = Enum.zip(parameters, values)
         in_order = apply(Language, name, values)
 
@@ -77,7 +77,8 @@ defmodule Nutkin.Model.LanguageTest do
         assert Exception.message(%{error | expected: nil}) == fault
 
         assert error.expected ==
-                 "normal(mu, sigma) or normal(mu: …, sigma: …), then the options name:, shape:, transform:, centered:"
+                 "normal(mu, sigma) or normal(mu: …, sigma: …) or normal(mu: …, tau: …), " <>
+                   "then the options name:, shape:, transform:, centered:"
       end
     end
 

@@ -55,7 +55,7 @@ def _needed(step: Observation, part: str) -> tuple[int, ...]:
             return (step.value, *step.bounds)
         case "normalizer":  # no shift changes it
             named = zip(step.family.parameters, step.args, strict=True)
-            return tuple(arg for name, arg in named if not (step.family.location_scale and name == "mu"))
+            return tuple(arg for name, arg in named if name not in (step.family.location_scale or ())[:1])
         case _:
             return (step.value, *step.args)
 

@@ -1,0 +1,147 @@
+"""What a distribution is: the supports of its values and parameters, their event axes, and its log density in parts.
+
+    log p(x | parameters) = kernel(x, *parameters) - normalizer(*parameters) + carrier(x, *bounds)
+
+The kernel holds what depends on both, the normalizer what depends on the parameters only, constants included, and the
+carrier what depends on the value (and the bounds of the support) only. A normalizer has the shape of the parameters
+that it depends on: of scalar parameters it is computed once, not once a value.
+
+Counts by log odds or log rate are exact also where the probability or the rate rounds to 0, 1 or infinity. A scale
+divides before anything is squared: the square of a small f32 scale is 0. Terms that cancel each other stay in one
+part, lest their sums over many values cancel with what rounding has left of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from nutkin.model.supports import (
+    CHOLESKY,
+    COUNT,
+    COVARIANCE,
+    NONNEGATIVE,
+    POSITIVE,
+    PROBABILITY,
+    REAL,
+    Support,
+)
+
+Part = Callable[..., Array]
+
+
+@dataclass(frozen=True)
+class LogDensity:
+    """The parts of a log density; one that is None is 0. All arrays are of one floating type.
+
+    `kernel` and `carrier` reduce the event axes of the value. `prepare` turns the parameters of the model language
+    into those that kernel and normalizer take. Outside the support the density is unspecified.
+    """
+
+    kernel: Part | None = None
+    normalizer: Part | None = None
+    carrier: Part | None = None
+    prepare: Callable[..., tuple[Array, ...]] | None = None
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter's support, and its event axes by name: axes of one name have one size."""
+
+    support: Support = REAL
+    event: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The parts of a log density at some values and parameters. None is 0."""
+
+    kernel: Array | None
+    normalizer: Array | None
+    carrier: Array | None
+
+    def signed(self) -> tuple[Array, ...]:
+        """The parts whose sum, broadcast to the batch, is the log density."""
+        normalizer = None if self.normalizer is None else -self.normalizer
+        return tuple(part for part in (self.kernel, normalizer, self.carrier) if part is not None)
+
+    def within(self, is_inside: Array, dtype: np.dtype) -> Parts:
+        """The same with a density of 0 where the value is not inside the support."""
+        kernel = jnp.where(is_inside, 0 if self.kernel is None else self.kernel, np.asarray(-np.inf, dtype))
+        carrier = None if self.carrier is None else jnp.where(is_inside, self.carrier, np.zeros((), dtype))
+        return Parts(kernel, self.normalizer, carrier)
+
+
+@dataclass(frozen=True)
+class Family:
+    """A distribution of the model language. The functions of `density` take the parameters in the table's order.
+
+    `event`: the event axes of a value, by name; an axis that no parameter has takes its size from the value.
+    `location_scale`: the names of location and scale, where x = location + scale z with z of a standard member.
+    `sized`: the support for event axes of these sizes, where it depends on them.
+    """
+
+    parameters: Mapping[str, Parameter]
+    density: LogDensity
+    support: Support
+    transform: str | None = "identity"
+    event: tuple[str, ...] = ()
+    location_scale: tuple[str, str] | None = None
+    sized: Callable[[Mapping[str, int]], Support] | None = None
+
+    @property
+    def event_rank(self) -> int:
+        return len(self.event)
+
+    def of_sizes(self, sizes: Mapping[str, int]) -> Family:
+        """The same for event axes of these sizes."""
+        return self if self.sized is None else replace(self, support=self.sized(sizes))
+
+    def parts(
+        self, value: Array, parameters: tuple[Array, ...], names: Collection[str] = ("kernel", "normalizer", "carrier")
+    ) -> Parts:
+        """Those that are named of kernel, normalizer and carrier. All arrays are of one floating type.
+
+        Outside the support they are unspecified: the caller knows whether that can happen. Of the parameters, the
+        carrier alone needs those that bound the support only.
+        """
+        density = self.density
+        kernel, normalizer, carrier = (
+            getattr(density, name) if name in names else None for name in ("kernel", "normalizer", "carrier")
+        )
+        needs_all = kernel is not None or normalizer is not None
+        prepared = density.prepare(*parameters) if density.prepare is not None and needs_all else parameters
+        return Parts(
+            kernel and kernel(value, *prepared),
+            normalizer and normalizer(*prepared),
+            carrier and carrier(value, *self.bounds(parameters)),
+        )
+
+    def log_density(self, value: Array, parameters: tuple[Array, ...]) -> Array:
+        """Log density or mass at each value: what the parts broadcast to."""
+        return sum(self.parts(value, parameters).signed())
+
+    def bounds(self, parameters: tuple[Array, ...]) -> tuple[Array, ...]:
+        """Those of the parameters that bound the support."""
+        named = dict(zip(self.parameters, parameters, strict=True))
+        return tuple(named[name] for name in self.support.bounds)
+
+    def standard_parameters(self, parameters: tuple[Array, ...]) -> tuple[Array, ...]:
+        """The parameters of the standardised variable z in x = location + scale z."""
+        standard = dict(zip(self.location_scale, (0, 1), strict=True))
+        named = zip(self.parameters, parameters, strict=True)
+        return tuple(np.asarray(standard[name], value.dtype) if name in standard else value for name, value in named)
+
+
+ANY = Parameter()
+ABOVE_0 = Parameter(POSITIVE)
+AT_LEAST_0 = Parameter(NONNEGATIVE)
+A_PROBABILITY = Parameter(PROBABILITY)
+A_COUNT = Parameter(COUNT)
+VECTOR = Parameter(event=("k",))
+COVARIANCE_MATRIX = Parameter(COVARIANCE, ("k", "k"))
+CHOLESKY_FACTOR = Parameter(CHOLESKY, ("k", "k"))
