@@ -2,7 +2,8 @@
 
 The design matrix is (blocks, columns, L), so that the linear predictor of a block and its share of the gradient both
 vectorise over rows, in one pass, without a transpose and without reordering sums. Its first column is 1 for a row and 0
-for padding: a padded row has a linear predictor of 0. Everything is made once per data set, on the host, by `prepare`.
+for padding: a padded row has a linear predictor of 0, and so has one of weight 0, whose own may be so large that its
+mean is infinite. Everything is made once per data set, on the host, by `prepare`.
 """
 
 from __future__ import annotations
@@ -86,24 +87,25 @@ def prepare(
 ) -> tuple[np.ndarray, ...]:
     """The arrays of `layout.fields`. y, offset, weight, trials, scales and indices are (n,), X is (n, k).
 
-    Indices beyond the ends are moved to them, as `take` does. A response of weight 0 may be any number. Beside its
+    Indices beyond the ends are moved to them, as `take` does. A row of weight 0 may hold any numbers. Beside its
     result, about one block of 16384 rows of X is held at a time."""
     dtype = np.dtype(layout.dtype)
     weights = np.ones(layout.rows, dtype) if weight is None else np.asarray(weight, dtype)
     used = weights != 0
     response = np.where(used, y, 0).astype(dtype)
     prepared = {
-        "design": _design(layout, X),
+        "design": _design(layout, X, used),
         "response": _by_row(layout, response),
         "trials": None if trials is None else _by_row(layout, np.where(used, trials, 0)),
-        "offset": None if offset is None else _by_row(layout, offset),
+        "offset": None if offset is None else _by_row(layout, np.where(used, offset, 0)),
         "weight": _by_row(layout, weights),
         "total_weight": np.asarray(weights.sum(dtype=np.float64), dtype),
     }
     scales = scales or (None,) * len(layout.groups)
     for g, ((size, _), index, scale) in enumerate(zip(layout.groups, indices, scales, strict=True)):
-        prepared[f"index_{g}"] = _by_row(layout, np.clip(index, 0, size - 1), np.int32, fill=size)
-        prepared[f"scale_{g}"] = None if scale is None else _by_row(layout, scale)
+        places = np.where(used, np.clip(index, 0, size - 1), size)
+        prepared[f"index_{g}"] = _by_row(layout, places, np.int32, fill=size)
+        prepared[f"scale_{g}"] = None if scale is None else _by_row(layout, np.where(used, scale, 0))
     if layout.family in WITH_COUNTS:
         count, at = np.unique(response[used], return_inverse=True)
         multiplicity = np.bincount(at, weights[used], count.size)
@@ -120,12 +122,15 @@ def _by_row(layout: Layout, values: np.ndarray, dtype: np.dtype | None = None, f
     return padded.reshape(layout.blocks, layout.lanes)
 
 
-def _design(layout: Layout, X: np.ndarray | None) -> np.ndarray:
+def _design(layout: Layout, X: np.ndarray | None, used: np.ndarray) -> np.ndarray:
     design = np.zeros((layout.blocks, layout.columns + 1, layout.lanes), layout.dtype)
     for blocks, rows, lanes in _pieces(layout):
-        design[blocks, 0, :lanes] = 1
+        design[blocks, 0, :lanes] = used[rows].reshape(-1, lanes)
         if X is not None:
-            piece = np.asarray(X[rows]).reshape(-1, lanes, layout.columns)
+            piece = np.asarray(X[rows])
+            if not used[rows].all():
+                piece = np.where(used[rows, None], piece, 0)
+            piece = piece.reshape(-1, lanes, layout.columns)
             design[blocks, 1:, :lanes] = piece.transpose(0, 2, 1)
     return design
 

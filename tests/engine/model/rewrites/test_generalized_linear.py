@@ -107,6 +107,22 @@ def test_random_sums_of_terms(
     )
 
 
+@pytest.mark.parametrize("family", ["poisson_log", "neg_binomial"])
+def test_masked_rows_may_have_infinite_means(family: str) -> None:
+    """exp(eta) is infinite there, and infinity times a weight of 0 is no number."""
+    model = Regression(60)
+    kept = np.arange(60) % 3 > 0
+    observe(model, family, ["slope"], mask=model.slot(kept.astype(np.uint8)))
+    for name, array in model.data.items():
+        if array.dtype == np.float64 and array.shape == (60,) and not np.isin(array, (0, 1)).all():
+            model.data[name] = np.where(kept, array, 1e6 * np.sign(array))
+    target = bound(model.builder, model.data)
+    assert [rewrite.name for rewrite in target.rewrites] == [NAME]
+    value, gradient = target.value_and_gradient(np.full(target.dimension, 0.3))
+    assert np.isfinite(value)
+    assert np.isfinite(gradient).all()
+
+
 @pytest.mark.parametrize("family", ["poisson_log", "binomial_logit", "neg_binomial"])
 def test_masked_values_may_be_anything(family: str) -> None:
     model = Regression(60)
