@@ -33,18 +33,20 @@ def assert_agree(
     precision: str = "f64",
     relative: float = 1e-10,
     positions: Sequence[np.ndarray] = (),
+    spread: float = 1.0,
     seed: int = 0,
 ) -> Target:
     """Both forms agree at random points, or at those given, and the rewrites `expected` were applied, in this order.
 
-    A component of the gradient may differ by `relative` of the largest one. Random points come closer to 0 until the
-    original form is finite: far out, a probability that it takes the logarithm of is rounded to 0 or 1.
+    A component of the gradient may differ by `relative` of the largest one. Random points, of standard deviation
+    `spread`, come closer to 0 until the original form is finite: far out, a probability that it takes the logarithm of
+    is rounded to 0 or 1.
     """
     original = bound(builder, data, rewrites=[], precision=precision)
     rewritten = bound(builder, data, rewrites=rewrites, precision=precision)
     assert [applied.name for applied in rewritten.rewrites] == list(expected), rewritten.rewrites
     random = np.random.default_rng(seed)
-    for position in positions or [random.normal(size=original.dimension) for _ in range(3)]:
+    for position in positions or [spread * random.normal(size=original.dimension) for _ in range(3)]:
         wanted_value, wanted_gradient = evaluate(original, position)
         for _ in range(0 if positions else 5):
             if not np.isfinite(wanted_value):

@@ -72,7 +72,7 @@ def test_each_term(name: str) -> None:
     assert_agree(model.builder, model.data, expected=[NAME])
 
 
-@settings(max_examples=25, deadline=None, phases=(Phase.explicit, Phase.generate))
+@settings(max_examples=25, deadline=None, derandomize=True, phases=(Phase.explicit, Phase.generate))
 @given(
     family=st.sampled_from(FAMILIES),
     names=st.lists(st.sampled_from(TERMS), max_size=4, unique=True),
@@ -102,8 +102,17 @@ def test_random_sums_of_terms(
     trials = model.random.integers(9, size=n)
     observe(model, family, [*names, varying], trials=trials, **options)
     relative = 1e-10 if precision == "f64" else 2e-3
+    # By probabilities the original form loses digits where they are close to 0 or 1.
+    spread = 0.2 if family in ("bernoulli", "binomial") else 1.0
     assert_agree(
-        model.builder, model.data, rewrites=[NAME], expected=[NAME], precision=precision, relative=relative, seed=seed
+        model.builder,
+        model.data,
+        rewrites=[NAME],
+        expected=[NAME],
+        precision=precision,
+        relative=relative,
+        spread=spread,
+        seed=seed,
     )
 
 
