@@ -90,7 +90,6 @@ NONNEGATIVE = Support("a number of at least 0", lambda x: x >= 0, inside=1.0)
 UNIT = Support("a number in (0, 1)", lambda x: (x > 0) & (x < 1), inside=0.5)
 PROBABILITY = Support("a probability, in [0, 1]", lambda x: (x >= 0) & (x <= 1), inside=0.5)
 POSITIVE_PROBABILITY = Support("a probability above 0", lambda x: (x > 0) & (x <= 1), inside=0.5)
-PROPER_PROBABILITY = Support("a probability in (0, 1)", lambda x: (x > 0) & (x < 1), inside=0.5)
 ANGLE = Support("an angle from -pi to pi", lambda x: abs(x) <= np.asarray(np.pi, x.dtype), inside=0.0)
 INTERVAL = Support(
     "a number from lower to upper", lambda x, lower, upper: (x >= lower) & (x <= upper), ("lower", "upper")

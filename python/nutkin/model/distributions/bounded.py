@@ -12,7 +12,7 @@ from nutkin.model.distributions.family import ABOVE_0, ANY, Family, LogDensity, 
 from nutkin.model.distributions.real import NORMAL, standardized
 from nutkin.model.native.elementary import log, log1p
 from nutkin.model.special import log_beta, xlog1py, xlogy
-from nutkin.model.supports import INTERVAL, PROPER_PROBABILITY, UNIT
+from nutkin.model.supports import INTERVAL, UNIT
 
 _BETA = LogDensity(
     kernel=lambda x, alpha, beta: xlogy(alpha - 1, x) + xlog1py(beta - 1, -x),
@@ -70,7 +70,7 @@ _LOWER_UPPER = {"lower": ANY, "upper": ANY}
 
 FAMILIES: dict[str, Family] = {
     "beta": Family(_ALPHA_BETA, _BETA, UNIT, "logit"),
-    "beta_proportion": Family({"mu": Parameter(PROPER_PROBABILITY), "kappa": ABOVE_0}, _BETA_PROPORTION, UNIT, "logit"),
+    "beta_proportion": Family({"mu": Parameter(UNIT), "kappa": ABOVE_0}, _BETA_PROPORTION, UNIT, "logit"),
     "logit_normal": Family({"mu": ANY, "sigma": ABOVE_0}, _LOGIT_NORMAL, UNIT, "logit"),
     "kumaraswamy": Family(_ALPHA_BETA, _KUMARASWAMY, UNIT, "logit"),
     "uniform": Family(_LOWER_UPPER, _UNIFORM, INTERVAL, "interval"),

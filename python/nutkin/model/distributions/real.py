@@ -11,7 +11,7 @@ from nutkin.model.distributions.family import ABOVE_0, ANY, Family, LogDensity, 
 from nutkin.model.native.elementary import exp, log, log1p
 from nutkin.model.native.gamma import lgamma
 from nutkin.model.special import HALF_LOG_2PI, LOG_PI, log_erfcx, log_i0e, log_ndtr, softplus
-from nutkin.model.supports import ANGLE, PROPER_PROBABILITY, REAL
+from nutkin.model.supports import ANGLE, REAL, UNIT
 
 _LOG_2 = math.log(2)
 
@@ -138,7 +138,7 @@ FAMILIES: dict[str, Family] = {
         {**_LOCATION_SCALE, "kappa": ABOVE_0}, _ASYMMETRIC_LAPLACE, REAL, location_scale=_MU_SIGMA
     ),
     "skew_double_exponential": Family(
-        {**_LOCATION_SCALE, "tau": Parameter(PROPER_PROBABILITY)},
+        {**_LOCATION_SCALE, "tau": Parameter(UNIT)},
         _SKEW_DOUBLE_EXPONENTIAL,
         REAL,
         location_scale=_MU_SIGMA,
