@@ -5,6 +5,7 @@ Numbers, addresses and arrays become constants where a node is expected; arrays 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,8 +57,41 @@ class Builder:
     def call(self, op: str, *args: Any, **opts: Any) -> Node:
         return Node(self.add("call", op=op, args=[self.index(arg) for arg in args], opts=opts))
 
+    def elem(self, of: Node, index: int) -> Node:
+        return Node(self.add("elem", of=of.index, index=index))
+
+    def log_prob(self, dist: str, args: dict[str, Any], value: Any, **fields: Any) -> Node:
+        value, args = self.index(value), self.indices(args)
+        return Node(self.add("log_prob", dist=dist, args=args, value=value, **fields))
+
+    def scan(
+        self, body: dict[str, Any], init: list[Any], xs: list[Any] = (), captures: list[Any] = (), **fields
+    ) -> Node:
+        lists = {"init": init, "xs": xs, "captures": captures}
+        references = {name: [self.index(value) for value in values] for name, values in lists.items()}
+        return Node(self.add("scan", body=body, **references, **fields))
+
+    def while_(
+        self, condition: dict[str, Any], body: dict[str, Any], init: list[Any], captures: list[Any] = (), **fields
+    ) -> Node:
+        lists = {"init": init, "captures": captures}
+        references = {name: [self.index(value) for value in values] for name, values in lists.items()}
+        return Node(self.add("while", condition=condition, body=body, **references, **fields))
+
+    def cond(self, predicate: Any, on_true: dict[str, Any], on_false: dict[str, Any], captures: list[Any] = ()) -> Node:
+        predicate, captures = self.index(predicate), [self.index(value) for value in captures]
+        return Node(self.add("cond", predicate=predicate, captures=captures, on_true=on_true, on_false=on_false))
+
     def index(self, value: Any) -> int:
         return value.index if isinstance(value, Node) else self.constant(value).index
 
     def indices(self, args: dict[str, Any]) -> dict[str, int]:
         return {name: self.index(value) for name, value in args.items()}
+
+
+def body(count: int, write: Callable[..., list[Any]]) -> dict[str, Any]:
+    """A body of `count` arguments: `write` takes a builder and their nodes, and gives the results."""
+    inner = Builder()
+    arguments = [Node(inner.add("argument", index=index)) for index in range(count)]
+    results = [inner.index(value) for value in write(inner, *arguments)]
+    return {"nodes": inner.nodes, "results": results}

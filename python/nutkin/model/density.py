@@ -16,6 +16,7 @@ import numpy as np
 from jax import Array, lax
 
 from nutkin.errors import InvalidOption
+from nutkin.model.evaluation import apply, operand
 from nutkin.model.observations import observation_sum
 from nutkin.model.operations import close_matches
 from nutkin.model.plan import cast
@@ -240,18 +241,10 @@ class Density:
                 raise TypeError(f"{type(step).__name__} has no value of its own")
 
     def _apply(self, application: Application, values: Mapping[int, Array]) -> Array:
-        typed = zip(application.args, application.plan.casts, strict=True)
-        return application.plan.run(*(self._operand(arg, name, values) for arg, name in typed))
-
-    def _operand(self, index: int, type_name: str, values: Mapping[int, Array]) -> Array:
-        """The value of a node in a type; numbers written in the model are converted exactly."""
-        step = self.program.steps[index]
-        if isinstance(step, Number):
-            return np.asarray(step.spec.literal).astype(DTYPES[type_name])
-        return cast(values[index], type_name)
+        return apply(self.program.steps, application, values)
 
     def _floats(self, indices: Iterable[int], values: Mapping[int, Array]) -> tuple[Array, ...]:
-        return tuple(self._operand(index, self.program.precision, values) for index in indices)
+        return tuple(operand(self.program.steps, index, self.program.precision, values) for index in indices)
 
     def _constrain(self, variable: Variable, coordinates: Array, values: Mapping[int, Array]) -> Array:
         if not variable.centered:
@@ -278,7 +271,7 @@ class Density:
         if not step.parts:
             return inputs[step.constant]
         (value,) = self._floats((step.value,), values)
-        weight = None if step.weight is None else self._operand(step.weight, self.program.precision, values)
+        (weight,) = (None,) if step.weight is None else self._floats((step.weight,), values)
         mask = None if step.mask is None else values[step.mask]
         total = observation_sum(step, value, self._floats(step.args, values), weight=weight, mask=mask)
         return total if step.constant is None else total + inputs[step.constant]

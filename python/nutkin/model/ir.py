@@ -91,9 +91,95 @@ class Call(_Form, tag="call", kw_only=True):
     type: str | None = None
 
 
-Node = Data | Constant | RandomVariable | Observe | Factor | Deterministic | Call
+class Element(_Form, tag="elem", kw_only=True):
+    """One value of a node that gives several."""
+
+    of: Reference
+    index: Reference
+    name: Name | None = None
+
+
+class Argument(_Form, tag="argument", kw_only=True):
+    """What a body is given at this place. Only bodies have such nodes."""
+
+    index: Reference
+    name: Name | None = None
+
+
+class LogProbability(_Form, tag="log_prob", kw_only=True):
+    """The log density, or the log probability up to `value` (cdf) or above it (sf), element by element."""
+
+    dist: str
+    args: dict[str, Reference]
+    value: Reference
+    of: Literal["density", "cdf", "sf"] = "density"
+    name: Name | None = None
+
+
+class Scan(_Form, tag="scan", kw_only=True):
+    """A loop over the first axis of `xs`, or of `length` steps.
+
+    The body takes the carried values, the entries of `xs`, and the values of `captures`; it gives the next carried
+    values, and what is collected. The node gives the last carried values, and the collected ones stacked.
+    """
+
+    init: tuple[Reference, ...]
+    body: Body
+    xs: tuple[Reference, ...] = ()
+    captures: tuple[Reference, ...] = ()
+    length: Size | None = None
+    reverse: bool = False
+    name: Name | None = None
+
+
+class While(_Form, tag="while", kw_only=True):
+    """A loop while `condition` gives a number that is not 0. Both bodies take the carried values and `captures`.
+
+    The node gives the last carried values; floats are NaN where the loop has not ended after `max_steps`.
+    """
+
+    init: tuple[Reference, ...]
+    condition: Body
+    body: Body
+    max_steps: Size
+    captures: tuple[Reference, ...] = ()
+    name: Name | None = None
+
+
+class Cond(_Form, tag="cond", kw_only=True):
+    """The values of `on_true` where the predicate is not 0, else those of `on_false`. Both take `captures`."""
+
+    predicate: Reference
+    on_true: Body
+    on_false: Body
+    captures: tuple[Reference, ...] = ()
+    name: Name | None = None
+
+
+class Body(_Form, tag=False, kw_only=True):
+    """The nodes of a function of its arguments, and the references to its results among them."""
+
+    nodes: tuple[Constant | Call | Element | Argument | LogProbability | Scan | While | Cond, ...]
+    results: tuple[Reference, ...]
+
+
+Node = (
+    Data
+    | Constant
+    | RandomVariable
+    | Observe
+    | Factor
+    | Deterministic
+    | Call
+    | Element
+    | LogProbability
+    | Scan
+    | While
+    | Cond
+)
 
 _SINKS = (Observe, Factor, Deterministic)
+_NAMED = (Data, RandomVariable, *_SINKS)
 
 
 class Model(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -114,7 +200,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 def label(node: Node) -> str:
     """What an error calls the node: its name, or its operation."""
-    return node.name or (node.op if isinstance(node, Call) else "constant")
+    return node.name or (node.op if isinstance(node, Call) else node.__struct_config__.tag)
 
 
 def expression(nodes: Sequence[Node], index: int, *, depth: int = 3) -> str:
@@ -125,18 +211,34 @@ def expression(nodes: Sequence[Node], index: int, *, depth: int = 3) -> str:
     node = nodes[index]
     if node.name is not None:
         return node.name
-    if isinstance(node, Call):
-        shown = node.args[:4] if depth else ()
-        operands = [expression(nodes, reference, depth=depth - 1) for reference in shown]
-        return f"{node.op}({', '.join(operands + ['…'] * (len(shown) < len(node.args)))})"
-    return "tensor" if node.value is None else str(node.value)
+    match node:
+        case Constant():
+            return "tensor" if node.value is None else str(node.value)
+        case Argument():
+            return f"argument {node.index}"
+        case Element():
+            return f"{expression(nodes, node.of, depth=depth)}[{node.index}]"
+    operands = tuple(references(node).values())
+    shown = operands[:4] if depth else ()
+    texts = [expression(nodes, reference, depth=depth - 1) for reference in shown]
+    return f"{label(node)}({', '.join(texts + ['…'] * (len(shown) < len(operands)))})"
 
 
-def references(node: Node) -> dict[str, int]:
+def references(node: Node | Argument) -> dict[str, int]:
     """The references of a node by their path within it, such as `args.sigma` or `args[0]`."""
     match node:
         case Call():
-            return {f"args[{i}]": reference for i, reference in enumerate(node.args)}
+            return _listed("args", node.args)
+        case Element():
+            return {"of": node.of}
+        case Scan():
+            return {**_listed("init", node.init), **_listed("xs", node.xs), **_listed("captures", node.captures)}
+        case While():
+            return {**_listed("init", node.init), **_listed("captures", node.captures)}
+        case Cond():
+            return {"predicate": node.predicate, **_listed("captures", node.captures)}
+        case LogProbability():
+            return {"value": node.value, **{f"args.{name}": reference for name, reference in node.args.items()}}
         case RandomVariable():
             return {f"args.{name}": reference for name, reference in node.args.items()}
         case Observe():
@@ -152,15 +254,26 @@ def references(node: Node) -> dict[str, int]:
             return {}
 
 
+def _listed(field: str, items: Sequence[int]) -> dict[str, int]:
+    return {f"{field}[{i}]": reference for i, reference in enumerate(items)}
+
+
+_BODY_FIELDS = ("condition", "body", "on_true", "on_false")
+
+
+def bodies(node: Node) -> dict[str, Body]:
+    """The bodies of a node by the names of their fields."""
+    return {field: body for field in _BODY_FIELDS if (body := getattr(node, field, None)) is not None}
+
+
 def read(tree: object, *, limit: int = 100_000) -> Model:
     """Read a model from dicts, lists, strings, bytes and numbers, as msgpack decodes them.
 
     Raises InvalidModel with the path of what is wrong (`$.nodes[3].args.sigma`), the node's name and its index;
     LimitExceeded for more than `limit` nodes.
     """
-    nodes = tree.get("nodes") if isinstance(tree, dict) else None
-    if isinstance(nodes, list | tuple) and len(nodes) > limit:
-        raise LimitExceeded("the model has too many nodes", expected=f"at most {limit}", found=str(len(nodes)))
+    if (count := _count_nodes(tree)) > limit:
+        raise LimitExceeded("the model has too many nodes", expected=f"at most {limit}", found=str(count))
     if isinstance(tree, dict) and type(tree.get("version")) is int and tree["version"] != VERSION:
         raise InvalidModel(
             "this engine does not know the model's version",
@@ -178,51 +291,88 @@ def read(tree: object, *, limit: int = 100_000) -> Model:
     return model
 
 
+def _count_nodes(tree: object) -> int:
+    """The nodes of a model or a body, and of the bodies in it, before anything is known of its form."""
+    nodes = tree.get("nodes") if isinstance(tree, dict) else None
+    if not isinstance(nodes, list | tuple):
+        return 0
+    inner = (node.get(field) for node in nodes if isinstance(node, dict) for field in _BODY_FIELDS)
+    return len(nodes) + sum(map(_count_nodes, inner))
+
+
 def _check_nodes(model: Model) -> None:
     named: dict[str, int] = {}
     for index, node in enumerate(model.nodes):
-
-        def wrong(message: str, *, at: str, index: int = index, node: Node = node, **fields: str) -> InvalidModel:
-            path = f"$.nodes[{index}].{at}"
-            return InvalidModel(f"{label(node)}: {message}", node=label(node), index=index, path=path, **fields)
-
-        for at, reference in references(node).items():
-            if reference >= index:
-                raise wrong(
-                    "a reference must be the index of an earlier node",
-                    at=at,
-                    expected=f"an index below {index}",
-                    found=str(reference),
-                )
-            target = model.nodes[reference]
-            if isinstance(target, _SINKS):
-                raise wrong(
-                    "this node has no value to refer to",
-                    at=at,
-                    expected="a data, constant, rv or call node",
-                    found=f"the {target.__struct_config__.tag} node {target.name!r}",
-                )
-        if isinstance(node, Constant):
-            if (node.value is None) == (node.blob is None):
-                found = "neither" if node.value is None else "both"
-                raise wrong("a constant has either a value or a blob", at="value", expected="one of them", found=found)
-            if node.value is not None and not _is_representable(node.value):
-                raise wrong(
-                    "the value of a constant must be finite and fit 64 bits",
-                    at="value",
-                    expected="a finite number, integers from -2^63 to 2^64 - 1",
-                    found=str(node.value),
-                    hint="send other values as a blob",
-                )
-        elif not isinstance(node, Call):
+        _check_node(model.nodes, index, "$", index)
+        if isinstance(node, _NAMED):
             if node.name in named:
-                raise wrong(
-                    "the name is taken",
-                    at="name",
+                raise InvalidModel(
+                    f"{node.name}: the name is taken",
+                    node=node.name,
+                    index=index,
+                    path=f"$.nodes[{index}].name",
                     expected="a name of its own for every data, rv, observe, factor and deterministic node",
                     found=f"the name of node {named[node.name]} again",
                 )
             named[node.name] = index
+
+
+def _check_node(nodes: Sequence[Node], place: int, path: str, index: int) -> None:
+    """Check the references of a node, and those in its bodies. `index`: of the node of the model that holds it."""
+    node = nodes[place]
+
+    def wrong(message: str, *, at: str, **fields: str) -> InvalidModel:
+        where = f"{path}.nodes[{place}].{at}"
+        return InvalidModel(f"{label(node)}: {message}", node=label(node), index=index, path=where, **fields)
+
+    for at, reference in references(node).items():
+        if reference >= place:
+            raise wrong(
+                "a reference must be the index of an earlier node",
+                at=at,
+                expected=f"an index below {place}",
+                found=str(reference),
+            )
+        target = nodes[reference]
+        if isinstance(target, _SINKS):
+            raise wrong(
+                "this node has no value to refer to",
+                at=at,
+                expected="a data, constant, rv or call node",
+                found=f"the {target.__struct_config__.tag} node {target.name!r}",
+            )
+    if isinstance(node, Constant):
+        if (node.value is None) == (node.blob is None):
+            found = "neither" if node.value is None else "both"
+            raise wrong("a constant has either a value or a blob", at="value", expected="one of them", found=found)
+        if node.value is not None and not _is_representable(node.value):
+            raise wrong(
+                "the value of a constant must be finite and fit 64 bits",
+                at="value",
+                expected="a finite number, integers from -2^63 to 2^64 - 1",
+                found=str(node.value),
+                hint="send other values as a blob",
+            )
+    for field, body in bodies(node).items():
+        inner = f"{path}.nodes[{place}].{field}"
+        for position in range(len(body.nodes)):
+            _check_node(body.nodes, position, inner, index)
+            if isinstance(body.nodes[position], Constant) and body.nodes[position].blob is not None:
+                raise wrong(
+                    "a body holds no tensors",
+                    at=f"{field}.nodes[{position}].blob",
+                    expected="a number",
+                    found="a blob",
+                    hint="make the tensor a node of the model, and a capture of the body",
+                )
+        for number, reference in enumerate(body.results):
+            if reference >= len(body.nodes):
+                raise wrong(
+                    "a result of a body must be the index of one of its nodes",
+                    at=f"{field}.results[{number}]",
+                    expected=f"an index below {len(body.nodes)}",
+                    found=str(reference),
+                )
 
 
 def _is_representable(value: int | float) -> bool:
@@ -245,7 +395,8 @@ def _form_error(text: str, tree: object) -> InvalidModel:
     name = node.get("name") if isinstance(node, dict) else None
     if path.endswith("args[...]"):
         # msgspec does not name the key of a mapping.
-        key = next(key for key, value in node["args"].items() if type(value) is not int or value < 0)
+        args = _at(tree, path.removesuffix("[...]"))
+        key = next(key for key, value in args.items() if type(value) is not int or value < 0)
         path = path.removesuffix("[...]") + f".{key}"
     got = _GOT.match(message)
     return InvalidModel(
@@ -259,4 +410,14 @@ def _form_error(text: str, tree: object) -> InvalidModel:
     )
 
 
-_KINDS = "the kinds are data, constant, rv, observe, factor, deterministic and call"
+def _at(tree: Any, path: str) -> Any:
+    """What is at a path such as `$.nodes[3].args`."""
+    for key, place in re.findall(r"\.(\w+)|\[(\d+)\]", path):
+        tree = tree[key] if key else tree[int(place)]
+    return tree
+
+
+_KINDS = (
+    "the kinds are data, constant, rv, observe, factor, deterministic, call, elem, log_prob, scan, while and cond, and "
+    "in a body argument"
+)

@@ -13,12 +13,16 @@ from nutkin.errors import InvalidModel
 from nutkin.model.supports import Support
 from nutkin.model.types import DTYPES, Spec, merge, show_shape, to_floating
 
+SEVERAL = "several values"
+"""What stands for the type of a step that gives a tuple, see `Plan.elements`."""
+
 
 @dataclass(frozen=True)
 class Plan:
     """`run` takes operands of the types `casts` and gives exactly `shape` and `type`.
 
     `supports`: the sets, by operand, in which values must lie that are known before the run, as numbers or data.
+    `elements`: the specs of the values where `run` gives a tuple of them; the type is `SEVERAL` then.
     """
 
     shape: tuple[int, ...]
@@ -26,6 +30,12 @@ class Plan:
     casts: tuple[str, ...]
     run: Callable[..., Array]
     supports: Mapping[int, Support] = field(default_factory=dict)
+    elements: tuple[Spec, ...] = ()
+
+    @classmethod
+    def several(cls, elements: Sequence[Spec], casts: tuple[str, ...], run: Callable[..., tuple[Array, ...]]) -> Plan:
+        """What gives a tuple of values of these specs."""
+        return cls((), SEVERAL, casts, run, elements=tuple(elements))
 
     @property
     def spec(self) -> Spec:
@@ -65,6 +75,8 @@ Planner = Callable[[Operands], Plan]
 
 def cast(x: Array | np.ndarray, type_name: str) -> Array:
     """Convert as `Nx.as_type/2`: floats are truncated towards zero, NaN becomes 0, infinities the extreme integers."""
+    if type_name == SEVERAL:
+        return x
     dtype = DTYPES[type_name]
     return x if x.dtype == dtype else lax.convert_element_type(x, dtype)
 

@@ -11,23 +11,30 @@ from typing import Literal
 import numpy as np
 
 from nutkin.errors import InvalidData, InvalidModel
+from nutkin.model.applications import Applied, check_single, plan_node
 from nutkin.model.distributions import DISTRIBUTIONS, Family, find_family
 from nutkin.model.distributions.shapes import event_sizes, observed_batch, variable_shape
 from nutkin.model.ir import (
     Call,
+    Cond,
     Constant,
     Data,
     Deterministic,
+    Element,
     Factor,
+    LogProbability,
     Model,
     Node,
     Observe,
     RandomVariable,
+    Scan,
+    While,
     expression,
     label,
+    references,
 )
-from nutkin.model.operations import close_matches, plan_call
-from nutkin.model.plan import broadcasts_to
+from nutkin.model.operations import close_matches
+from nutkin.model.plan import SEVERAL, broadcasts_to
 from nutkin.model.steps import (
     Application,
     Computed,
@@ -149,8 +156,10 @@ def check(
     checker = _Checker(model, data, constants, precision)
     for index, node in enumerate(model.nodes):
         with _located(model, index):
+            if not isinstance(node, Element):
+                check_single(references(node).values(), model.nodes, checker.steps)
             step = checker.step(node, index)
-            _check_size(step.spec)
+            _check_size(step)
             checker.append(step)
     return Program(model, precision, tuple(checker.steps), tuple(checker.checks))
 
@@ -211,15 +220,8 @@ class _Checker:
                 return Input(label(node), self._input_spec(self.constants[node.blob]))
             case Constant():
                 return Number(literal_spec(node.value, precision=self.precision))
-            case Call():
-                specs = tuple(self.steps[reference].spec for reference in node.args)
-                plan = plan_call(node.op, specs, node.opts, precision=self.precision)
-                _check_declared(node, plan.spec, InvalidModel, precision=self.precision)
-                for position, support in plan.supports.items():
-                    value = node.args[position]
-                    what = f"the operand {self.model.nodes[value].name or position + 1}"
-                    self._check_values(what, node, index, value, support, (), None)
-                return Application(plan, node.args)
+            case Call() | Element() | LogProbability() | Scan() | While() | Cond():
+                return self._application(node, index)
             case RandomVariable():
                 return self._variable(node, index)
             case Observe():
@@ -228,6 +230,19 @@ class _Checker:
                 return Term(node.name, node.value, self.steps[node.value].spec)
             case Deterministic():
                 return Output(node.name, node.value, replace(self.steps[node.value].spec, literal=None))
+
+    def _application(self, node: Applied, index: int) -> Application:
+        application = plan_node(node, self.model.nodes, self.steps, self.precision)
+        if isinstance(node, Call):
+            _check_declared(node, application.spec, InvalidModel, precision=self.precision)
+        paths = tuple(references(node))
+        for position, support in application.plan.supports.items():
+            value = application.args[position]
+            name = paths[position].removeprefix("args.")
+            named = self.model.nodes[value].name or position + 1
+            what = f"the operand {named}" if isinstance(node, Call) else f"the parameter {name}"
+            self._check_values(what, node, index, value, support, (), None)
+        return application
 
     def _input_spec(self, spec: Spec) -> Spec:
         if kind(spec.type) == "c":
@@ -331,7 +346,7 @@ class _Checker:
     def _check_values(
         self,
         what: str,
-        node: RandomVariable | Observe | Call,
+        node: RandomVariable | Observe | Applied,
         index: int,
         value: int,
         support: Support,
@@ -360,11 +375,11 @@ class _Checker:
         return True
 
 
-def _check_size(spec: Spec) -> None:
-    if spec.size > MAX_ELEMENTS:
-        raise InvalidModel(
-            "the tensor is too large", expected=f"at most {MAX_ELEMENTS} elements", found=show_shape(spec.shape)
-        )
+def _check_size(step: Step) -> None:
+    for spec in step.plan.elements if step.spec.type == SEVERAL else (step.spec,):
+        if spec.size > MAX_ELEMENTS:
+            expected = f"at most {MAX_ELEMENTS} elements"
+            raise InvalidModel("the tensor is too large", expected=expected, found=show_shape(spec.shape))
 
 
 def _check_declared(

@@ -13,7 +13,7 @@ from nutkin.model.types import Spec, show_shape
 
 def variable_shape(family: Family, specs: Mapping[str, Spec], declared: tuple[int, ...] | None) -> tuple[int, ...]:
     """The shape of a variable: the declared one, or what the parameters broadcast to. Raises InvalidModel."""
-    batch, sizes = _batch(family, specs), event_sizes(family, specs)
+    batch, sizes = batch_shape(family, specs), event_sizes(family, specs)
     if declared is None:
         if not set(family.event) <= set(sizes):
             raise InvalidModel(
@@ -39,7 +39,7 @@ def observed_batch(family: Family, specs: Mapping[str, Spec], value: Spec) -> tu
     The parameters broadcast to the value, never the value to the parameters, lest {n} with {n, 1} give {n, n};
     but a scalar may be observed under parameters of any shape.
     """
-    batch, sizes = _batch(family, specs), event_sizes(family, specs)
+    batch, sizes = batch_shape(family, specs), event_sizes(family, specs)
     rank = len(value.shape) - family.event_rank
     if rank >= 0 and _fits(family, sizes, value.shape[rank:]):
         if rank == 0:
@@ -78,7 +78,8 @@ def event_sizes(family: Family, specs: Mapping[str, Spec]) -> dict[str, int]:
     return sizes
 
 
-def _batch(family: Family, specs: Mapping[str, Spec]) -> tuple[int, ...]:
+def batch_shape(family: Family, specs: Mapping[str, Spec]) -> tuple[int, ...]:
+    """What the parameters broadcast to, without their event axes."""
     shapes = [(specs[name].shape, len(parameter.event)) for name, parameter in family.parameters.items()]
     return broadcast_shapes([shape[: max(len(shape) - rank, 0)] for shape, rank in shapes] or [()])
 

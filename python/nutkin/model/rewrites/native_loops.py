@@ -61,7 +61,7 @@ def _replaced(program: Program, name: str, op: str, plan: Callable[[Call, Applic
             if index in program.parameter_free or not isinstance(step, Application) or not is_float(step.spec.type):
                 continue
             call = program.model.nodes[index]
-            if call.op == op and (replacement := plan(call, step)) is not None:
+            if isinstance(call, Call) and call.op == op and (replacement := plan(call, step)) is not None:
                 yield index, replace(step, plan=replacement)
 
     steps = dict(found())

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from jax import Array
 
-from nutkin.model.ir import label
+from nutkin.model.ir import Call, Element, label
 from nutkin.model.observations import observation_sum
 from nutkin.model.plan import Plan
 from nutkin.model.program import Program, Rewrite
@@ -96,10 +96,15 @@ def _kept(program: Program) -> Iterator[int]:
             continue
         seen.add(index)
         work, size = _work(program, index)
-        if program.model.nodes[index].op in _VIEWS or step.spec.size > size:
+        if _is_view(program, index) or step.spec.size > size:
             pending.extend(step.args)  # larger than what it is made of
         elif work >= MIN_ELEMENTS:
             yield index
+
+
+def _is_view(program: Program, index: int) -> bool:
+    node = program.model.nodes[index]
+    return isinstance(node, Element) or (isinstance(node, Call) and node.op in _VIEWS)
 
 
 def _work(program: Program, root: int) -> tuple[int, int]:
@@ -113,7 +118,7 @@ def _work(program: Program, root: int) -> tuple[int, int]:
         step = program.steps[index]
         if isinstance(step, Application):
             pending.extend(step.args)
-            if program.model.nodes[index].op not in _VIEWS:
+            if not _is_view(program, index):
                 work = max(work, step.spec.size, *(program.steps[arg].spec.size for arg in step.args))
         elif isinstance(step, Input):
             size += step.spec.size

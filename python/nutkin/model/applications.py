@@ -1,0 +1,135 @@
+"""What the nodes of a model compute of other nodes, and what bodies, which are such nodes themselves, compute."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from jax import Array
+
+from nutkin.errors import InvalidModel
+from nutkin.model.control import Function, plan_cond, plan_scan, plan_while
+from nutkin.model.distributions.log_probability import plan_log_probability
+from nutkin.model.evaluation import apply, operand
+from nutkin.model.ir import (
+    Argument,
+    Body,
+    Call,
+    Cond,
+    Constant,
+    Element,
+    LogProbability,
+    Node,
+    Scan,
+    While,
+    expression,
+    label,
+    references,
+)
+from nutkin.model.operations import plan_call
+from nutkin.model.plan import SEVERAL, Plan
+from nutkin.model.steps import Application, Input, Number, Step
+from nutkin.model.types import Spec, literal_spec
+
+Applied = Call | Element | LogProbability | Scan | While | Cond
+"""The nodes that compute a value of earlier ones."""
+
+
+def plan_node(node: Applied, nodes: Sequence[Node], steps: Sequence[Step], precision: str) -> Application:
+    """What a node computes of the steps of the nodes before it. Raises InvalidModel."""
+    args = tuple(references(node).values())
+    specs = tuple(steps[reference].spec for reference in args)
+    if isinstance(node, Element):
+        return Application(_plan_element(node, nodes, steps), args)
+
+    def plan_body(body: Body, arguments: Sequence[Spec]) -> tuple[tuple[Spec, ...], Function]:
+        return _plan_body(body, arguments, precision)
+
+    match node:
+        case Call():
+            plan = plan_call(node.op, specs, node.opts, precision=precision)
+        case LogProbability():
+            plan = plan_log_probability(node, specs, precision)
+        case Scan():
+            plan = plan_scan(node, specs, plan_body, precision)
+        case While():
+            plan = plan_while(node, specs, plan_body, precision)
+        case Cond():
+            plan = plan_cond(node, specs, plan_body, precision)
+    return Application(plan, args)
+
+
+def _plan_element(node: Element, nodes: Sequence[Node], steps: Sequence[Step]) -> Plan:
+    step = steps[node.of]
+    elements = step.plan.elements if isinstance(step, Application) else ()
+    if not elements:
+        raise InvalidModel(
+            f"{expression(nodes, node.of)} gives one value, not several",
+            expected="an operation with several results, or a loop",
+            found=str(step.spec),
+        )
+    if node.index >= len(elements):
+        raise InvalidModel(
+            f"{expression(nodes, node.of)} has no value {node.index}",
+            expected=f"an index below {len(elements)}",
+            found=str(node.index),
+        )
+    spec = elements[node.index]
+    return Plan(spec.shape, spec.type, (SEVERAL,), lambda values: values[node.index])
+
+
+def _plan_body(body: Body, arguments: Sequence[Spec], precision: str) -> tuple[tuple[Spec, ...], Function]:
+    """-> the specs of the results, and the function from the arguments to them."""
+    steps: list[Step] = []
+    for index, node in enumerate(body.nodes):
+        try:
+            steps.append(_body_step(node, body, steps, arguments, precision))
+        except InvalidModel as error:
+            error.message = f"in its body: {expression(body.nodes, index)}: {error.message}"
+            raise
+    specs = tuple(steps[reference].spec for reference in body.results)
+    check_single(body.results, body.nodes, steps)
+
+    def run(*values: Array) -> tuple[Array, ...]:
+        known: dict[int, object] = {}
+        for index, (node, step) in enumerate(zip(body.nodes, steps, strict=True)):
+            if isinstance(step, Application):
+                known[index] = apply(steps, step, known)
+            elif isinstance(node, Argument):
+                known[index] = values[node.index]
+        typed = zip(body.results, specs, strict=True)
+        return tuple(operand(steps, reference, spec.type, known) for reference, spec in typed)
+
+    return specs, run
+
+
+def _body_step(
+    node: Node | Argument, body: Body, steps: Sequence[Step], arguments: Sequence[Spec], precision: str
+) -> Step:
+    match node:
+        case Argument():
+            if node.index >= len(arguments):
+                raise InvalidModel(
+                    "the body has no such argument",
+                    expected=f"an index below {len(arguments)}",
+                    found=str(node.index),
+                )
+            return Input(label(node), replace(arguments[node.index], literal=None))
+        case Constant():
+            return Number(literal_spec(node.value, precision=precision))
+        case _:
+            if not isinstance(node, Element):
+                check_single(references(node).values(), body.nodes, steps)
+            return plan_node(node, body.nodes, steps, precision)
+
+
+def check_single(indices: Iterable[int], nodes: Sequence[Node], steps: Sequence[Step]) -> None:
+    """Check that each of these nodes gives one value. Raises InvalidModel."""
+    for index in indices:
+        if steps[index].spec.type == SEVERAL:
+            raise InvalidModel(
+                f"{expression(nodes, index)} gives several values",
+                expected="one of them",
+                found="all of them",
+                hint="an elem node takes one of them",
+            )

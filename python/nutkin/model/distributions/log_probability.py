@@ -1,0 +1,44 @@
+"""Log densities, and logarithms of distribution functions, as values of a model: element by element, not summed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import jax.numpy as jnp
+from jax import Array
+
+from nutkin.errors import InvalidModel
+from nutkin.model.distributions import find_family
+from nutkin.model.distributions.shapes import batch_shape, event_sizes
+from nutkin.model.ir import LogProbability
+from nutkin.model.plan import Plan, broadcast_shapes
+from nutkin.model.types import Spec, show_shape
+
+
+def plan_log_probability(node: LogProbability, specs: Sequence[Spec], precision: str) -> Plan:
+    """Of a value, the first operand, under the parameters in the order of the node. Both broadcast."""
+    value, *rest = specs
+    family = find_family(node.dist, node.args)
+    named = dict(zip(node.args, rest, strict=True))
+    sizes = event_sizes(family, named)
+    family = family.of_sizes(sizes)
+    places = {name: place for place, name in enumerate(node.args, 1)}
+    rank = len(value.shape) - family.event_rank
+    event = value.shape[max(rank, 0) :]
+    if rank < 0 or any(sizes.get(axis, size) != size for axis, size in zip(family.event, event, strict=True)):
+        raise InvalidModel(
+            f"the value has not the event axes of {node.dist}",
+            expected="{" + ", ".join(("…", *(str(sizes.get(axis, axis)) for axis in family.event))) + "}",
+            found=show_shape(value.shape),
+        )
+    shape = broadcast_shapes([value.shape[:rank], batch_shape(family, named)])
+
+    def run(value: Array, *given: Array) -> Array:
+        parameters = tuple(given[places[name] - 1] for name in family.parameters)
+        parts = family.parts(value, parameters)
+        if family.support.contains is not None:
+            parts = parts.within(family.support.contains(value, *family.bounds(parameters)), value.dtype)
+        return jnp.broadcast_to(sum(parts.signed()), shape)
+
+    supports = {places[name]: parameter.support for name, parameter in family.parameters.items()}
+    return Plan(shape, precision, (precision,) * len(specs), run, supports)
