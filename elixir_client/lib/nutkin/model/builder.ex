@@ -2,6 +2,9 @@ defmodule Nutkin.Model.Builder do
   @moduledoc false
   # The model that is being written: its nodes so far. It lives in the process dictionary for the time of `run/1`, so
   # that statements need not pass it on; models may be written inside each other.
+  #
+  # A body, such as that of a loop, is written by a builder of its own. What it uses of the nodes around it becomes an
+  # argument, and is listed in its captures.
 
   alias Nutkin.Blob
   alias Nutkin.Error.{InvalidData, InvalidModel}
@@ -10,7 +13,25 @@ defmodule Nutkin.Model.Builder do
   @key __MODULE__
 
   @enforce_keys [:id]
-  defstruct [:id, count: 0, nodes: [], names: %{}, constants: %{}, blobs: %{}]
+  defstruct [
+    :id,
+    :around,
+    count: 0,
+    nodes: [],
+    names: %{},
+    constants: %{},
+    blobs: %{},
+    arguments: 0,
+    captures: %{}
+  ]
+
+  @kinds %{
+    "data" => {"a", "data slot"},
+    "rv" => {"a", "free variable"},
+    "observe" => {"an", "observation"},
+    "factor" => {"a", "factor"},
+    "deterministic" => {"a", "deterministic value"}
+  }
 
   @type result :: {nodes :: [map()], blobs :: %{binary() => Blob.t()}}
 
@@ -28,10 +49,65 @@ defmodule Nutkin.Model.Builder do
     end
   end
 
+  @doc """
+  Writes a body of so many arguments: the function is given their nodes, and gives a list of values and whatever else.
+
+  Returns the body as it travels, the references around it that it captures, and what else the function gave.
+  """
+  @spec body(pos_integer() | 0, String.t(), ([Node.t()] -> {[term()], other})) ::
+          {map(), [non_neg_integer()], other}
+        when other: term()
+  def body(count, what, fun) do
+    around = current!()
+    Process.put(@key, %__MODULE__{id: make_ref(), around: around})
+
+    try do
+      {results, other} = fun.(for _ <- 1..count//1, do: argument())
+
+      results =
+        for {result, place} <- Enum.with_index(results, 1), do: reference(result, "value #{place} of #{what}")
+
+      builder = current!()
+
+      captures =
+        for {index, _node} <- Enum.sort_by(builder.captures, fn {_index, {position, _node}} -> position end),
+            do: index
+
+      Process.put(@key, builder.around)
+      nodes = Enum.reverse(builder.nodes)
+      {%{"nodes" => nodes, "results" => results}, captures, other}
+    rescue
+      error ->
+        Process.put(@key, around)
+        reraise error, __STACKTRACE__
+    end
+  end
+
+  @doc "Appends a node that gives several values, and the nodes that take each of them."
+  @spec several(map(), non_neg_integer()) :: [Node.t()]
+  def several(fields, count) do
+    node = append(fields, nil)
+    for place <- 0..(count - 1)//1, do: append(%{"kind" => "elem", "of" => node.index, "index" => place}, nil)
+  end
+
+  @doc "Appends a node of these fields, which gives one value."
+  @spec value(map()) :: Node.t()
+  def value(fields), do: append(fields, nil)
+
   @doc "Appends a node that has a name of its own."
   @spec named(String.t(), map()) :: Node.t()
   def named(name, %{"kind" => kind} = fields) do
     builder = current!()
+
+    if builder.around do
+      {article, statement} = @kinds[kind]
+
+      raise InvalidModel,
+        message: "#{name} is #{article} #{statement} inside the body of a loop or of an `if`",
+        node: name,
+        expected: "operations, and log_prob(distribution, x) for a log density",
+        hint: "a body only computes values: use them outside of it, as in factor(name, sum(terms))"
+    end
 
     case builder.names do
       %{^name => other} -> raise taken(name, kind, other)
@@ -40,14 +116,6 @@ defmodule Nutkin.Model.Builder do
 
     append(Map.put(fields, "name", name), name)
   end
-
-  @kinds %{
-    "data" => {"a", "data slot"},
-    "rv" => {"a", "free variable"},
-    "observe" => {"an", "observation"},
-    "factor" => {"a", "factor"},
-    "deterministic" => {"a", "deterministic value"}
-  }
 
   defp taken(name, kind, other) do
     {{_, new}, {article, old}} = {@kinds[kind], @kinds[other]}
@@ -80,14 +148,18 @@ defmodule Nutkin.Model.Builder do
   @doc "The node of a value: itself, or the constant that a number, list or tensor becomes."
   @spec node(term(), String.t()) :: Node.t()
   def node(%Node{} = node, what) do
-    if node.model != current!().id do
-      raise InvalidModel,
-        message: "#{what} belongs to another model",
-        node: node.name,
-        hint: "a node can be used only inside the block in which it was made"
-    end
+    case captured(current!(), node) do
+      {builder, node} ->
+        Process.put(@key, builder)
+        node
 
-    node
+      :error ->
+        raise InvalidModel,
+          message: "#{what} belongs to another model",
+          node: node.name,
+          hint:
+            "a node can be used only inside the block in which it was made, and not outside of its loop or `if`"
+    end
   end
 
   def node(%Distribution{family: family}, what) do
@@ -110,9 +182,9 @@ defmodule Nutkin.Model.Builder do
   def node(value, what) do
     case Blob.cast(value) do
       {:ok, blob} ->
-        builder = current!()
-        Process.put(@key, %{builder | blobs: Map.put_new(builder.blobs, blob.sha, blob)})
-        constant({:blob, blob.sha}, %{"blob" => {:bin, blob.sha}})
+        {builder, node} = tensor(current!(), blob)
+        Process.put(@key, builder)
+        node
 
       {:error, error} ->
         raise not_a_value(error, value, what)
@@ -141,23 +213,73 @@ defmodule Nutkin.Model.Builder do
 
   # A constant that occurs twice is one node.
   defp constant(key, fields) do
-    builder = current!()
+    {builder, node} = constant(current!(), key, fields)
+    Process.put(@key, builder)
+    node
+  end
 
+  defp constant(builder, key, fields) do
     case builder.constants do
       %{^key => node} ->
-        node
+        {builder, node}
 
       _new ->
-        node = append(Map.put(fields, "kind", "constant"), nil)
-        Process.put(@key, put_in(Process.get(@key).constants[key], node))
-        node
+        {builder, node} = append(builder, Map.put(fields, "kind", "constant"), nil)
+        {put_in(builder.constants[key], node), node}
     end
   end
 
+  # A body holds no tensors: it captures those of the model around it.
+  defp tensor(%{around: nil} = builder, blob) do
+    builder = %{builder | blobs: Map.put_new(builder.blobs, blob.sha, blob)}
+    constant(builder, {:blob, blob.sha}, %{"blob" => {:bin, blob.sha}})
+  end
+
+  defp tensor(builder, blob) do
+    {around, node} = tensor(builder.around, blob)
+    captured(%{builder | around: around}, node)
+  end
+
+  # The node itself, or the argument that stands for it in a body.
+  defp captured(%{id: id} = builder, %Node{model: id} = node), do: {builder, node}
+  defp captured(%{around: nil}, _node), do: :error
+
+  defp captured(builder, node) do
+    with {around, %Node{index: index, name: name}} <- captured(builder.around, node) do
+      builder = %{builder | around: around}
+
+      case builder.captures do
+        %{^index => {_position, argument}} ->
+          {builder, argument}
+
+        captures ->
+          {builder, argument} = argument(builder, name)
+          {%{builder | captures: Map.put(captures, index, {map_size(captures), argument})}, argument}
+      end
+    end
+  end
+
+  defp argument do
+    {builder, node} = argument(current!(), nil)
+    Process.put(@key, builder)
+    node
+  end
+
+  defp argument(builder, name) do
+    fields = %{"kind" => "argument", "index" => builder.arguments}
+    fields = if name, do: Map.put(fields, "name", name), else: fields
+    append(%{builder | arguments: builder.arguments + 1}, fields, name)
+  end
+
   defp append(fields, name) do
-    builder = current!()
-    Process.put(@key, %{builder | nodes: [fields | builder.nodes], count: builder.count + 1})
-    %Node{model: builder.id, index: builder.count, name: name}
+    {builder, node} = append(current!(), fields, name)
+    Process.put(@key, builder)
+    node
+  end
+
+  defp append(builder, fields, name) do
+    node = %Node{model: builder.id, index: builder.count, name: name}
+    {%{builder | nodes: [fields | builder.nodes], count: builder.count + 1}, node}
   end
 
   defp current! do

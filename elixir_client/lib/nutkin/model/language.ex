@@ -16,11 +16,12 @@ defmodule Nutkin.Model.Language do
   `with` and the heads of functions cannot look at a node: they match the node itself, silently.** They are special forms
   of Elixir, which the language cannot replace. To choose by what a node will be, write
 
-    * `select(x > 0, a, b)` instead of `if`, `case` and `cond`; it may be nested
+    * `select(x > 0, a, b)`, element by element, instead of `case` and `cond`; it may be nested
+    * `if x > 0, do: a, else: b` for a scalar node: both sides are written down, and the model runs one of them
     * `logical_and(x > 0, y > 0)`, `logical_or/2`, `logical_not/1` instead of `and`, `or`, `not`
     * `x == y`, not `===`
 
-  `if`, `unless`, `&&`, `||`, `!`, `and`, `or`, `not`, `===`, `!==` and `in` refuse nodes with a
+  `unless`, `&&`, `||`, `!`, `and`, `or`, `not`, `===`, `!==` and `in` refuse nodes with a
   `Nutkin.Error.InvalidModel`. Between Elixir's own values all of these are what they always are: a block may be written
   according to an option with `if` and `case`.
 
@@ -49,7 +50,7 @@ defmodule Nutkin.Model.Language do
   """
 
   alias Nutkin.Error.InvalidModel
-  alias Nutkin.Model.{Builder, Distribution, Node, Operation, Operators, Option}
+  alias Nutkin.Model.{Builder, Control, Distribution, Node, Operation, Operators, Option}
 
   @typedoc "A node, or what becomes a constant."
   @type value :: Node.t() | Nutkin.Tensor.source() | Nutkin.Blob.t()
@@ -181,6 +182,69 @@ defmodule Nutkin.Model.Language do
   """
   @spec tensor(value()) :: Node.t()
   def tensor(value), do: Builder.node(value, "the argument of tensor")
+
+  @doc """
+  A loop over the first axis of `xs`, as `Enum.map_reduce/3`: `fun.(x, acc)` gives `{y, acc}`. Returns `{ys, acc}`.
+
+  `fun` runs once, to be written down; the loop runs in the compiled model, and is differentiated. `acc` and `y` are
+  values, or tuples and maps of values; `xs` may be a tuple or a map of tensors of equal first sizes, or a range. Where `y`
+  is nil nothing is collected. `acc` keeps its shape; nodes from outside can be used in `fun`, statements cannot.
+
+  Option: `:reverse`, from the last entry to the first.
+
+      iex> import Nutkin.Model
+      iex> model do
+      ...>   y = data(:y)
+      ...>   rho <~ uniform(-1, 1)
+      ...>   {means, _last} = scan(y, 0.0, fn y, mean -> {mean, rho * y} end)
+      ...>   observe(:obs, normal(means, 1), y)
+      ...> end
+      #Nutkin.Model<
+        y = data(:y)
+        rho <~ uniform(-1, 1)
+        {v5, v4} = scan(y, 0.0, fn a1, a0 ->
+          {a0, multiply(rho, a1)}
+        end)
+        observe(:obs, normal(v5, 1), y)
+      >
+
+  """
+  @spec scan(values, acc, (values, acc -> {ys, acc}), keyword()) :: {ys, acc}
+        when values: term(), acc: term(), ys: term()
+  def scan(xs, acc, fun, opts \\ []), do: Control.scan(xs, acc, fun, opts)
+
+  @doc """
+  A loop while `condition.(acc)` is not 0: `fun.(acc)` gives the next `acc`. Returns the last one.
+
+  The number of steps may depend on parameters; the loop is differentiated all the same. `acc` is a value, or a tuple or
+  map of values, and keeps its shape. Option: `:max_steps`, which is required: floats are NaN where the condition still
+  holds after so many, and the gradient needs memory for so many values of `acc`.
+
+      {root, _} = while({x, 0}, fn {root, _} -> abs(root * root - x) > 1.0e-12 end,
+        fn {root, n} -> {(root + x / root) / 2, n + 1} end, max_steps: 50)
+
+  """
+  @spec while(acc, (acc -> value()), (acc -> acc), keyword()) :: acc when acc: term()
+  def while(acc, condition, fun, opts), do: Control.while(acc, condition, fun, opts)
+
+  for {name, of, what} <- [
+        {:log_prob, "density", "log density, or log probability of a count,"},
+        {:log_cdf, "cdf", "logarithm of the probability of values up to x"},
+        {:log_sf, "sf", "logarithm of the probability of values above x"}
+      ] do
+    @doc """
+    The #{what} under a distribution, element by element: a value, not a term of the model. Both sides broadcast.
+    """
+    @spec unquote(name)(Distribution.t(), value()) :: Node.t()
+    def unquote(name)(distribution, x) do
+      what = unquote("the argument of #{name}")
+
+      distribution!(distribution, what)
+      |> Distribution.observed()
+      |> Map.merge(%{"kind" => "log_prob", "value" => Builder.reference(x, what), "of" => unquote(of)})
+      |> Builder.value()
+    end
+  end
 
   for {name, parameters, support, note} <- Distribution.table() do
     args = Enum.map(parameters, &Macro.var(&1, __MODULE__))

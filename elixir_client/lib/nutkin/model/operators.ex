@@ -5,13 +5,14 @@ defmodule Nutkin.Model.Operators do
   Where an operand is a node or a tensor, they make an operation of the model, as in Nx: `x < y` is a node of zeros and
   ones. Between plain numbers, in guards and in patterns they are those of `Kernel`, as everywhere outside the block.
 
-  What decides in Elixir (`if`, `unless`, `&&`, `||`, `!`, `and`, `or`, `not`, `===`, `!==`, `in`) decides while the model
+  What decides in Elixir (`unless`, `&&`, `||`, `!`, `and`, `or`, `not`, `===`, `!==`, `in`) decides while the model
   is written, when nodes have no value yet: there a node is refused with a `Nutkin.Error.InvalidModel` that says what to
-  use instead.
+  use instead. Only `if` takes a node, a scalar: then both sides are written down, and the model runs the one that its
+  value asks for.
   """
 
   alias Nutkin.Error.InvalidModel
-  alias Nutkin.Model.{Builder, Distribution, Node}
+  alias Nutkin.Model.{Builder, Control, Distribution, Node}
   alias Nutkin.Tensor
 
   @table [
@@ -40,7 +41,6 @@ defmodule Nutkin.Model.Operators do
   # Name, arity, how many operands (from the left) decide, what a model has instead. The right side of `and`, `or`, `&&`
   # and `||` is their value, not what they decide on: it may be a node.
   @decisions [
-    {:if, 2, 1, "select(predicate, on_true, on_false)"},
     {:unless, 2, 1, "select(predicate, on_true, on_false)"},
     {:&&, 2, 1, "logical_and(left, right)"},
     {:||, 2, 1, "logical_or(left, right)"},
@@ -52,6 +52,20 @@ defmodule Nutkin.Model.Operators do
     {:!==, 2, 2, "left != right"},
     {:in, 2, 2, "logical_and(x >= first, x <= last)"}
   ]
+
+  @doc """
+  `Kernel.if/2`; by a node it is a choice that the model makes: of a scalar, between values of one form.
+  """
+  defmacro if(condition, do: on_true), do: choice(condition, on_true, nil)
+  defmacro if(condition, do: on_true, else: on_false), do: choice(condition, on_true, on_false)
+
+  # The condition first: both sides see what is bound in it.
+  defp choice(condition, on_true, on_false) do
+    quote do
+      decided = unquote(condition)
+      Nutkin.Model.Operators.choose(decided, fn -> unquote(on_true) end, fn -> unquote(on_false) end)
+    end
+  end
 
   for {name, arity, op} <- @table do
     args = Enum.take([quote(do: left), quote(do: right)], -arity)
@@ -100,7 +114,8 @@ defmodule Nutkin.Model.Operators do
   # What of Kernel this module has instead.
   @spec kernel_names() :: [{atom(), arity()}]
   def kernel_names do
-    for({name, arity, _op} <- @table, do: {name, arity}) ++
+    [if: 2] ++
+      for({name, arity, _op} <- @table, do: {name, arity}) ++
       for {name, arity, _deciding, _instead} <- @decisions, do: {name, arity}
   end
 
@@ -123,6 +138,16 @@ defmodule Nutkin.Model.Operators do
   end
 
   def known!(value, _name, _instead), do: value
+
+  @doc false
+  @spec choose(term(), (() -> term()), (() -> term())) :: term()
+  def choose(%Node{} = node, on_true, on_false) do
+    node |> Builder.node("what `if` decides by") |> Control.choose(on_true, on_false)
+  end
+
+  def choose(nil, _on_true, on_false), do: on_false.()
+  def choose(false, _on_true, on_false), do: on_false.()
+  def choose(_else, on_true, _on_false), do: on_true.()
 
   @doc false
   @spec apply(atom(), atom(), [term()]) :: term()

@@ -7,7 +7,16 @@ defmodule Nutkin.Model.Option do
   alias Nutkin.Tensor.Type
 
   @type kind ::
-          :boolean | :axis | :axes | :sizes | :positions | :shape | :open_shape | :type | {:one_of, [atom()]}
+          :boolean
+          | :count
+          | :axis
+          | :axes
+          | :sizes
+          | :positions
+          | :shape
+          | :open_shape
+          | :type
+          | {:one_of, [atom()]}
 
   # Those that travel.
   @integers -0x8000000000000000..0x7FFFFFFFFFFFFFFF
@@ -62,6 +71,7 @@ defmodule Nutkin.Model.Option do
   end
 
   defp cast(:boolean, value) when is_boolean(value), do: {:ok, value}
+  defp cast(:count, value) when value in @integers and value > 0, do: {:ok, value}
   defp cast(:axis, value) when value in @integers, do: {:ok, value}
   defp cast(:axes, value) when value in @integers, do: {:ok, [value]}
   defp cast(:axes, value), do: list_of(value, &(&1 in @integers))
@@ -87,6 +97,7 @@ defmodule Nutkin.Model.Option do
   end
 
   defp describe(:boolean), do: "true or false"
+  defp describe(:count), do: "a positive integer"
   defp describe(:axis), do: "an axis, such as 0 or -1"
   defp describe(:axes), do: "an axis, or a list of axes"
   defp describe(:sizes), do: "a list of positive integers, one for each axis"

@@ -7,36 +7,133 @@ defmodule Nutkin.Model.Printer do
 
   @longest_inline 60
 
+  # `letter` begins the variables of a body, `arguments` counts those of the bodies around.
+  defstruct [:blobs, letter: ?v, arguments: 0]
+
   @spec lines(Model.t()) :: [String.t()]
   def lines(%Model{nodes: nodes, blobs: blobs}) do
-    uses = nodes |> Enum.flat_map(&references/1) |> Enum.frequencies()
-
-    {lines, _texts} =
-      nodes
-      |> Enum.with_index()
-      |> Enum.flat_map_reduce(%{}, fn {node, index}, texts ->
-        case {write(node, texts, blobs), uses[index]} do
-          {{:term, line}, _uses} -> {[line], texts}
-          {{:binding, text}, _uses} -> bind(variable(node, index), text, index, texts)
-          {{:literal, text}, _uses} -> {[], Map.put(texts, index, text)}
-          {{:value, text}, 1} when byte_size(text) <= @longest_inline -> {[], Map.put(texts, index, text)}
-          {{:value, text}, _uses} -> bind("v#{index}", " = " <> text, index, texts)
-        end
-      end)
-
+    {lines, _texts} = block(nodes, %{}, [], %__MODULE__{blobs: blobs})
     lines
+  end
+
+  # The lines of nodes, and their texts, given those of a body's arguments. `results` are used once more than it seems.
+  defp block(nodes, arguments, results, scope) do
+    uses = nodes |> Enum.flat_map(&references/1) |> Enum.concat(results) |> Enum.frequencies()
+
+    nodes
+    |> Enum.with_index()
+    |> Enum.flat_map_reduce(%{}, fn {node, index}, texts ->
+      case {write(node, texts, nodes, index, arguments, scope), uses[index]} do
+        {{:term, line}, _uses} ->
+          {[line], texts}
+
+        {{:binding, text}, _uses} ->
+          bind(variable(node, index, scope), text, index, texts)
+
+        {{:literal, text}, _uses} ->
+          {[], Map.put(texts, index, text)}
+
+        {{:value, text}, 1} when byte_size(text) <= @longest_inline ->
+          {[], Map.put(texts, index, text)}
+
+        {{:value, text}, _uses} ->
+          bind(unnamed(index, scope), " = " <> text, index, texts)
+
+        {{:lines, lines}, _uses} ->
+          {lines, texts}
+      end
+    end)
   end
 
   defp bind(variable, text, index, texts), do: {[variable <> text], Map.put(texts, index, variable)}
 
-  defp variable(%{"name" => name}, index), do: if(identifier?(name), do: name, else: "v#{index}")
+  defp variable(%{"name" => name}, index, scope),
+    do: if(identifier?(name), do: name, else: unnamed(index, scope))
+
+  defp unnamed(index, scope), do: <<scope.letter>> <> Integer.to_string(index)
 
   defp references(%{"kind" => "call", "args" => args}), do: args
-  defp references(%{"kind" => "constant"}), do: []
+  defp references(%{"kind" => kind}) when kind in ["constant", "argument"], do: []
+  defp references(%{"kind" => "elem", "of" => of}), do: [of]
 
   defp references(node) do
-    Map.values(node["args"] || %{}) ++ Map.values(Map.take(node, ["value", "weight", "mask"]))
+    lists = Enum.flat_map(~w(init xs captures), &Map.get(node, &1, []))
+    lists ++ Map.values(node["args"] || %{}) ++ Map.values(Map.take(node, ~w(value weight mask predicate)))
   end
+
+  # What depends on the other nodes of its block.
+  defp write(%{"kind" => "argument", "index" => index}, _texts, _nodes, _index, arguments, _scope) do
+    {:literal, arguments[index]}
+  end
+
+  defp write(%{"kind" => "elem"}, _texts, _nodes, index, _arguments, scope),
+    do: {:literal, unnamed(index, scope)}
+
+  defp write(%{"kind" => "scan"} = node, texts, nodes, index, _arguments, scope) do
+    {init, count} = {node["init"], length(node["init"])}
+    {carried, rows} = scope |> names(count + length(node["xs"])) |> Enum.split(count)
+    {last, collected} = nodes |> elements(index, scope) |> Enum.split(count)
+
+    head = [
+      "{#{optional(collected)}, #{group(last)}} = scan(#{group(texts, node["xs"])}, #{group(texts, init)}, ",
+      "fn #{group(rows)}, #{group(carried)} ->"
+    ]
+
+    result = fn results ->
+      {next, ys} = Enum.split(results, count)
+      "{#{optional(ys)}, #{group(next)}}"
+    end
+
+    options = Enum.map(Map.take(node, ["reverse"]), &(", " <> option(&1)))
+
+    {:lines,
+     function(Enum.join(head), node["body"], carried ++ rows, result, "end#{options})", node, texts, scope)}
+  end
+
+  defp write(%{"kind" => "while"} = node, texts, nodes, index, _arguments, scope) do
+    carried = names(scope, length(node["init"]))
+
+    start =
+      "#{group(elements(nodes, index, scope))} = while(#{group(texts, node["init"])}, fn #{group(carried)} ->"
+
+    next = "end, fn #{group(carried)} ->"
+    last = "end, #{option({"max_steps", node["max_steps"]})})"
+    condition = function(start, node["condition"], carried, &group/1, next, node, texts, scope)
+    [_repeated | body] = function(next, node["body"], carried, &group/1, last, node, texts, scope)
+    {:lines, condition ++ body}
+  end
+
+  defp write(%{"kind" => "cond"} = node, texts, nodes, index, _arguments, scope) do
+    start = "#{group(elements(nodes, index, scope))} = if #{texts[node["predicate"]]} do"
+    on_true = function(start, node["on_true"], [], &group/1, "else", node, texts, scope)
+    [_else | on_false] = function("else", node["on_false"], [], &group/1, "end", node, texts, scope)
+    {:lines, on_true ++ on_false}
+  end
+
+  defp write(node, texts, _nodes, _index, _arguments, scope), do: write(node, texts, scope.blobs)
+
+  # A function of these arguments, in one line if its body has no line of its own.
+  defp function(head, body, names, result, last, node, texts, scope) do
+    captured = Enum.map(node["captures"], &texts[&1])
+    arguments = (names ++ captured) |> Enum.with_index() |> Map.new(fn {text, place} -> {place, text} end)
+    inner = %{scope | letter: scope.letter - 1, arguments: scope.arguments + length(names)}
+    {lines, texts} = block(body["nodes"], arguments, body["results"], inner)
+    [head] ++ Enum.map(lines ++ [result.(Enum.map(body["results"], &texts[&1]))], &("  " <> &1)) ++ [last]
+  end
+
+  defp names(scope, count), do: for(place <- 0..(count - 1)//1, do: "a#{scope.arguments + place}")
+
+  # The variables of the values of a node that gives several.
+  defp elements(nodes, of, scope) do
+    for {%{"kind" => "elem", "of" => ^of}, index} <- Enum.with_index(nodes), do: unnamed(index, scope)
+  end
+
+  defp group(texts, references), do: group(Enum.map(references, &texts[&1]))
+  defp group([text]), do: text
+  defp group(texts), do: "{#{Enum.join(texts, ", ")}}"
+
+  defp optional([]), do: "nil"
+  defp optional(texts), do: group(texts)
 
   defp write(%{"kind" => "constant", "value" => number}, _texts, _blobs), do: {:literal, inspect(number)}
 
@@ -58,6 +155,11 @@ defmodule Nutkin.Model.Printer do
     opts = for {field, index} <- Map.take(node, ["weight", "mask"]), do: {field, {:text, texts[index]}}
     args = [label(name), distribution(node, texts, %{}), texts[node["value"]]]
     {:term, call("observe", args, opts ++ Enum.to_list(Map.take(node, ["reduce"])))}
+  end
+
+  defp write(%{"kind" => "log_prob", "of" => of, "value" => value} = node, texts, _blobs) do
+    name = %{"density" => "log_prob", "cdf" => "log_cdf", "sf" => "log_sf"}[of]
+    {:value, call(name, [distribution(node, texts, %{}), texts[value]], [])}
   end
 
   defp write(%{"kind" => kind, "name" => name, "value" => value}, texts, _blobs)

@@ -7,13 +7,10 @@ defmodule Nutkin.Model.EngineTest do
   import Nutkin.Model
 
   alias Nutkin.Model.{Builder, Distribution, Language, Operation}
-  alias Nutkin.{Msgpack, Tensor}
-  alias Nutkin.Test.JSON
+  alias Nutkin.Tensor
+  import Nutkin.Test.Engine, only: [run: 2, run: 3]
 
   @moduletag :python
-
-  @root Path.expand("../../../..", __DIR__)
-  @peer Path.expand("../../support/model_peer.py", __DIR__)
 
   import Nutkin.Test.TemporaryFolder
   setup :temporary_folder
@@ -256,31 +253,5 @@ defmodule Nutkin.Model.EngineTest do
     assert %{"error" => %{"message" => message}} = run(sums, dir, %{x: Tensor.new([1, 2])})
     assert [shown, "the shapes do not broadcast"] = String.split(message, ": ")
     assert inspect(sums) =~ "deterministic(:no_fit, #{shown})"
-  end
-
-  defp run(model, dir, data \\ %{}) do
-    blobs = for {sha, _blob} <- model.blobs, do: [{:bin, sha}, tensor(model, sha)]
-    body = %{"model" => Nutkin.Model.to_ir(model), "data" => data, "blobs" => blobs}
-    path = Path.join(dir, "message")
-    File.write!(path, Msgpack.encode!(["model", 0, body]))
-
-    env = [
-      {"PYTHONPATH",
-       Enum.join(
-         [Path.join(@root, "python"), Path.join(@root, "bridge"), System.get_env("PYTHONPATH", "")],
-         ":"
-       )},
-      {"JAX_PLATFORMS", "cpu"},
-      {"JAX_ENABLE_X64", "1"}
-    ]
-
-    assert {output, 0} = System.cmd(System.fetch_env!("NUTKIN_PYTHON"), [@peer, path], env: env)
-    JSON.decode!(output)
-  end
-
-  # A blob holds the payload of a tensor: what msgpack has as an extension.
-  defp tensor(model, sha) do
-    {:ok, tensor} = model.blobs[sha].iodata |> IO.iodata_to_binary() |> Tensor.Payload.decode()
-    tensor
   end
 end

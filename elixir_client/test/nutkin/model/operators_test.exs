@@ -57,8 +57,6 @@ defmodule Nutkin.Model.OperatorsTest do
 
   test "refuse to decide on a node, and say what a model has instead" do
     for {decide, name, instead} <- [
-          {fn x -> model_of(x, do: if(x > 0, do: 1, else: 2)) end, "if",
-           "select(predicate, on_true, on_false)"},
           {fn x -> model_of(x, do: unless(x > 0, do: 1)) end, "unless",
            "select(predicate, on_true, on_false)"},
           {fn x -> model_of(x, do: x > 0 && x < 1) end, "&&", "logical_and(left, right)"},

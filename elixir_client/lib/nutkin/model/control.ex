@@ -1,0 +1,149 @@
+defmodule Nutkin.Model.Control do
+  @moduledoc false
+  # Loops and choices of the language: their functions run once, to write a body down.
+
+  alias Nutkin.Error.InvalidModel
+  alias Nutkin.Model.{Builder, Container, Node, Option}
+
+  @spec scan(term(), term(), (term(), term() -> {term(), term()}), keyword()) :: {term(), term()}
+  def scan(xs, acc, fun, opts) do
+    opts = Option.to_wire!(opts, [reverse: :boolean], "scan")
+    {rows, row_form} = xs |> rows() |> Container.flatten()
+    {init, form} = Container.flatten(acc)
+    count = length(init)
+
+    {body, captures, collected} =
+      Builder.body(count + length(rows), "the body of scan", fn arguments ->
+        {carried, row} = Enum.split(arguments, count)
+        {ys, next} = pair!(fun.(Container.restore(row, row_form), Container.restore(carried, form)))
+        {collected, collected_form} = if ys == nil, do: {[], nil}, else: Container.flatten(ys)
+        {same!(next, form, "scan") ++ collected, {length(collected), collected_form}}
+      end)
+
+    {number, collected_form} = collected
+
+    {last, gathered} =
+      %{
+        "kind" => "scan",
+        "init" => references(init, "the start of scan"),
+        "xs" => references(rows, "what scan runs over"),
+        "captures" => captures,
+        "body" => body
+      }
+      |> Map.merge(opts)
+      |> Builder.several(count + number)
+      |> Enum.split(count)
+
+    {collected_form && Container.restore(gathered, collected_form), Container.restore(last, form)}
+  end
+
+  @spec while(term(), (term() -> term()), (term() -> term()), keyword()) :: term()
+  def while(acc, condition, fun, opts) do
+    opts = Option.to_wire!(opts, [max_steps: :count], "while")
+
+    unless Map.has_key?(opts, "max_steps") do
+      raise InvalidModel,
+        message: "while has no :max_steps",
+        expected: "while(acc, condition, fun, max_steps: 1000)",
+        hint: "the gradient needs room for what enters each step; a loop that goes on longer gives NaN"
+    end
+
+    {init, form} = Container.flatten(acc)
+    count = length(init)
+
+    {condition, seen, nil} =
+      Builder.body(count, "the condition of while", &{[condition.(Container.restore(&1, form))], nil})
+
+    # The captures of both bodies are arguments of both.
+    {body, captures, nil} =
+      Builder.body(count, "the body of while", fn carried ->
+        {carried |> Container.restore(form) |> fun.() |> same!(form, "while"), nil}
+      end)
+
+    all = Enum.uniq(seen ++ captures)
+
+    %{
+      "kind" => "while",
+      "init" => references(init, "the start of while"),
+      "captures" => all,
+      "condition" => with_captures(condition, count, seen, all),
+      "body" => with_captures(body, count, captures, all)
+    }
+    |> Map.merge(opts)
+    |> Builder.several(count)
+    |> Container.restore(form)
+  end
+
+  @doc "What an `if` gives that is decided by a node."
+  @spec choose(Node.t(), (() -> term()), (() -> term())) :: term()
+  def choose(predicate, on_true, on_false) do
+    {left, seen, form} = side(on_true, "the value of `if` on true")
+    {right, captures, other} = side(on_false, "the value of `if` on false")
+
+    if form != other do
+      raise InvalidModel,
+        message: "both sides of an `if` that a node decides must give values of one form",
+        expected: Container.describe(form),
+        found: Container.describe(other),
+        hint: "an `if` without `else` gives nil"
+    end
+
+    all = Enum.uniq(seen ++ captures)
+
+    %{
+      "kind" => "cond",
+      "predicate" => predicate.index,
+      "captures" => all,
+      "on_true" => with_captures(left, 0, seen, all),
+      "on_false" => with_captures(right, 0, captures, all)
+    }
+    |> Builder.several(length(left["results"]))
+    |> Container.restore(form)
+  end
+
+  defp side(fun, what), do: Builder.body(0, what, fn [] -> Container.flatten(fun.()) end)
+
+  # The same body, whose captures are among others.
+  defp with_captures(body, count, own, all) do
+    places =
+      Map.new(Enum.with_index(own), fn {index, place} -> {count + place, count + position(all, index)} end)
+
+    update_in(body["nodes"], fn nodes ->
+      for node <- nodes do
+        case node do
+          %{"kind" => "argument", "index" => index} -> %{node | "index" => Map.get(places, index, index)}
+          other -> other
+        end
+      end
+    end)
+  end
+
+  defp position(list, item), do: Enum.find_index(list, &(&1 == item))
+
+  defp rows(first..last//step), do: Enum.to_list(first..last//step)
+  defp rows(xs), do: xs
+
+  defp pair!({ys, next}), do: {ys, next}
+
+  defp pair!(other) do
+    raise InvalidModel,
+      message: "the function of scan gives no pair",
+      expected: "{value, acc}, or {nil, acc} where nothing is collected",
+      found: inspect(other, limit: 5)
+  end
+
+  defp same!(next, form, name) do
+    case Container.flatten(next) do
+      {values, ^form} ->
+        values
+
+      {_values, other} ->
+        raise InvalidModel,
+          message: "the function of #{name} must give what it carries on, in the form of the start",
+          expected: Container.describe(form),
+          found: Container.describe(other)
+    end
+  end
+
+  defp references(values, what), do: Enum.map(values, &Builder.reference(&1, what))
+end
