@@ -1,8 +1,8 @@
-# demo, test, calibrate, lint, bench. Each prepares what it needs first (scripts/environment.sh), once.
+# demo, posteriordb, test, calibrate, lint, bench. Each prepares what it needs first (scripts/environment.sh), once.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
-.PHONY: setup demo test calibrate lint bench clean
+.PHONY: setup demo posteriordb test calibrate lint bench clean
 
 prepare = environment=$$(./scripts/environment.sh); eval "$$environment"
 
@@ -16,6 +16,15 @@ demo:
 	cd elixir_client
 	export MIX_ENV=dev MIX_BUILD_PATH="$$NUTKIN_BUILD/dev"
 	mix run examples/eight_schools.exs </dev/null
+
+# Posteriors of posteriordb, from Elixir: samples each, compares it with the reference, and writes docs/posteriordb.md.
+# ONLY="arK-arK nes1972-nes" runs a part, and writes nothing. Takes minutes.
+posteriordb:
+	@$(prepare)
+	export JAX_PLATFORMS=cpu
+	cd elixir_client
+	export MIX_ENV=test MIX_BUILD_PATH="$$NUTKIN_BUILD/test"
+	mix run examples/posteriordb/run.exs $(ONLY) </dev/null
 
 # Everything that CI runs: lint, the engine and the port under pytest, the client under ExUnit.
 test: lint

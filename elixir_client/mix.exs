@@ -16,6 +16,6 @@ defmodule Nutkin.MixProject do
     [extra_applications: [:logger, :crypto]]
   end
 
-  defp elixirc_paths(:test), do: ["lib", "test/support"]
+  defp elixirc_paths(:test), do: ["lib", "test/support", "examples"]
   defp elixirc_paths(_env), do: ["lib"]
 end
