@@ -267,11 +267,10 @@ class _Checker:
         transform = TRANSFORMS.get(name)
         if transform is None:
             raise InvalidModel("there is no such transform", found=name, hint=close_matches(name, TRANSFORMS))
-        if family.support not in transform.supports:
-            fitting = [other for other, known in TRANSFORMS.items() if family.support in known.supports]
+        if name not in family.support.transforms:
             raise InvalidModel(
                 f"the transform does not map onto the support of {node.dist}",
-                expected=" or ".join(fitting),
+                expected=" or ".join(family.support.transforms),
                 found=name,
             )
         if len(shape) < transform.event_rank:

@@ -15,8 +15,8 @@ class Support:
 
     `contains` takes an array (numpy's or JAX's) and the `bounds`, which are parameters of the distribution, and gives
     an array of booleans, without the `event_rank` last axes of a value; None where every number is a member. `inside`
-    is a member that stands in for masked values, None where there is none for all bounds and event axes. `hint`: what
-    to know of values outside.
+    is a member that stands in for masked values, None where there is none for all bounds and event axes. `transforms`:
+    the names of those that map onto it, the usual one first. `hint`: what to know of values outside.
     """
 
     description: str
@@ -25,6 +25,7 @@ class Support:
     event_rank: int = 0
     inside: float | None = None
     discrete: bool = False
+    transforms: tuple[str, ...] = ()
     hint: str | None = None
 
 
@@ -84,19 +85,42 @@ def _is_covariance(x: Any) -> Any:
     return is_symmetric & (x.__array_namespace__().linalg.eigvalsh(x) > 0).all(-1)
 
 
-REAL = Support("a real number", inside=0.0)
-POSITIVE = Support("a positive number", lambda x: x > 0, inside=1.0)
-NONNEGATIVE = Support("a number of at least 0", lambda x: x >= 0, inside=1.0)
-UNIT = Support("a number in (0, 1)", lambda x: (x > 0) & (x < 1), inside=0.5)
+def above(bound: str) -> Support:
+    """The numbers above a parameter."""
+    return Support(f"a number above {bound}", lambda x, lower: x > lower, (bound,), transforms=("lower",))
+
+
+def at_least(bound: str) -> Support:
+    return Support(f"a number of at least {bound}", lambda x, lower: x >= lower, (bound,), transforms=("lower",))
+
+
+def at_most(bound: str) -> Support:
+    return Support(f"a number of at most {bound}", lambda x, upper: x <= upper, (bound,), transforms=("upper",))
+
+
+_OF_POSITIVE = ("log", "softplus", "positive_ordered")
+
+REAL = Support("a real number", inside=0.0, transforms=("identity", "ordered"))
+POSITIVE = Support("a positive number", lambda x: x > 0, inside=1.0, transforms=_OF_POSITIVE)
+NONNEGATIVE = Support("a number of at least 0", lambda x: x >= 0, inside=1.0, transforms=_OF_POSITIVE)
+UNIT = Support("a number in (0, 1)", lambda x: (x > 0) & (x < 1), inside=0.5, transforms=("logit",))
 PROBABILITY = Support("a probability, in [0, 1]", lambda x: (x >= 0) & (x <= 1), inside=0.5)
 POSITIVE_PROBABILITY = Support("a probability above 0", lambda x: (x > 0) & (x <= 1), inside=0.5)
-ANGLE = Support("an angle from -pi to pi", lambda x: abs(x) <= np.asarray(np.pi, x.dtype), inside=0.0)
-INTERVAL = Support(
-    "a number from lower to upper", lambda x, lower, upper: (x >= lower) & (x <= upper), ("lower", "upper")
+ANGLE = Support(
+    "an angle from -pi to pi",
+    lambda x: abs(x) <= np.asarray(np.pi, x.dtype),
+    inside=0.0,
+    transforms=("angle",),
 )
-ABOVE_MU = Support("a number above mu", lambda x, mu: x > mu, ("mu",))
-AT_LEAST_MU = Support("a number of at least mu", lambda x, mu: x >= mu, ("mu",))
-AT_LEAST_Y_MIN = Support("a number of at least y_min", lambda x, y_min: x >= y_min, ("y_min",))
+INTERVAL = Support(
+    "a number from lower to upper",
+    lambda x, lower, upper: (x >= lower) & (x <= upper),
+    ("lower", "upper"),
+    transforms=("interval",),
+)
+UP_TO_UPPER = Support(
+    "a number from 0 to upper", lambda x, upper: (x >= 0) & (x <= upper), ("upper",), transforms=("fraction",)
+)
 
 BINARY = Support("0 or 1", lambda x: (x == 0) | (x == 1), inside=0.0, discrete=True)
 COUNT = Support("a whole number of at least 0", lambda x: (x >= 0) & _is_whole(x), inside=0.0, discrete=True)
@@ -128,6 +152,7 @@ SIMPLEX = Support(
     "positive numbers that sum to 1 along the last axis",
     lambda x: (x > 0).all(-1) & _sums_to(x, 1),
     event_rank=1,
+    transforms=("stick_breaking",),
 )
 PROBABILITIES = Support(
     "probabilities that sum to 1 along the last axis",
@@ -135,18 +160,29 @@ PROBABILITIES = Support(
     event_rank=1,
 )
 ORDERED = Support(
-    "numbers that increase along the last axis", lambda x: (x[..., 1:] > x[..., :-1]).all(-1), event_rank=1
+    "numbers that increase along the last axis",
+    lambda x: (x[..., 1:] > x[..., :-1]).all(-1),
+    event_rank=1,
+    transforms=("ordered",),
 )
-ZERO_SUM = Support("numbers that sum to 0 along the last axis", lambda x: _sums_to(x, 0), event_rank=1)
-UNIT_VECTOR = Support("a vector of length 1", lambda x: _sums_to(x * x, 1), event_rank=1)
+ZERO_SUM = Support(
+    "numbers that sum to 0 along the last axis", lambda x: _sums_to(x, 0), event_rank=1, transforms=("zero_sum",)
+)
+UNIT_VECTOR = Support("a vector of length 1", lambda x: _sums_to(x * x, 1), event_rank=1, transforms=("unit_vector",))
 CHOLESKY = Support("a lower Cholesky factor: zeros above a positive diagonal", _is_lower_triangle, event_rank=2)
 CORRELATION_CHOLESKY = Support(
     "the lower Cholesky factor of a correlation matrix",
     lambda x: _is_lower_triangle(x) & _sums_to(x * x, 1).all(-1),
     event_rank=2,
+    transforms=("correlation_cholesky",),
 )
-COVARIANCE = Support("a symmetric positive definite matrix", _is_covariance, event_rank=2)
-CORRELATION = Support("a correlation matrix", lambda x: _is_covariance(x) & _has_unit_diagonal(x), event_rank=2)
+COVARIANCE = Support("a symmetric positive definite matrix", _is_covariance, event_rank=2, transforms=("covariance",))
+CORRELATION = Support(
+    "a correlation matrix",
+    lambda x: _is_covariance(x) & _has_unit_diagonal(x),
+    event_rank=2,
+    transforms=("correlation",),
+)
 ADJACENCY = Support(
     "a symmetric matrix of numbers of at least 0, with zeros on its diagonal",
     lambda x: ((x >= 0) & (x == x.swapaxes(-2, -1)) & ((x == 0) | ~np.eye(x.shape[-1], dtype=bool))).all((-2, -1)),

@@ -12,25 +12,6 @@ from jax import Array, lax
 
 from nutkin.model import matrix_transforms
 from nutkin.model.special import softplus
-from nutkin.model.supports import (
-    ABOVE_MU,
-    ANGLE,
-    AT_LEAST_MU,
-    AT_LEAST_Y_MIN,
-    CORRELATION,
-    CORRELATION_CHOLESKY,
-    COVARIANCE,
-    INTERVAL,
-    NONNEGATIVE,
-    ORDERED,
-    POSITIVE,
-    REAL,
-    SIMPLEX,
-    UNIT,
-    UNIT_VECTOR,
-    ZERO_SUM,
-    Support,
-)
 
 
 def _same_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -39,7 +20,7 @@ def _same_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Transform:
-    """A bijection onto some supports.
+    """A bijection onto the supports that name it.
 
     `constrain` and `unconstrain` take coordinates or a value, then the support's bounds, and broadcast. `slopes` takes
     coordinates and bounds: terms whose sum over all coordinates is log |d value / d coordinates|.
@@ -47,7 +28,6 @@ class Transform:
     of the last axes it takes together.
     """
 
-    supports: tuple[Support, ...]
     constrain: Callable[..., Array]
     unconstrain: Callable[..., Array]
     slopes: Callable[..., Array]
@@ -113,6 +93,11 @@ def _differences(y: Array) -> Array:
     return jnp.concatenate([y[..., :1], lax.log(y[..., 1:] - y[..., :-1])], axis=-1)
 
 
+def _log_steps(y: Array) -> Array:
+    """Of positive numbers that increase (Stan Reference Manual, "Positive ordered vector")."""
+    return lax.log(jnp.concatenate([y[..., :1], y[..., 1:] - y[..., :-1]], axis=-1))
+
+
 def _order_slopes(x: Array) -> Array:
     return x[..., 1:]
 
@@ -137,38 +122,45 @@ def _but_the_last(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 TRANSFORMS: dict[str, Transform] = {
-    "identity": Transform((REAL,), lambda x: x, lambda y: y, jnp.zeros_like),
-    "log": Transform((POSITIVE, NONNEGATIVE), lax.exp, lax.log, lambda x: x),
-    "softplus": Transform(
-        (POSITIVE, NONNEGATIVE), softplus, lambda y: y + lax.log(-lax.expm1(-y)), lambda x: -softplus(-x)
-    ),
+    "identity": Transform(lambda x: x, lambda y: y, jnp.zeros_like),
+    "log": Transform(lax.exp, lax.log, lambda x: x),
+    "softplus": Transform(softplus, lambda y: y + lax.log(-lax.expm1(-y)), lambda x: -softplus(-x)),
     "lower": Transform(
-        (ABOVE_MU, AT_LEAST_MU, AT_LEAST_Y_MIN),
         lambda x, lower: lower + lax.exp(x),
         lambda y, lower: lax.log(y - lower),
         lambda x, lower: x,
     ),
-    "logit": Transform((UNIT,), _sigmoid, _logit, _sigmoid_slope),
+    "upper": Transform(
+        lambda x, upper: upper - lax.exp(x),
+        lambda y, upper: lax.log(upper - y),
+        lambda x, upper: x,
+    ),
+    "fraction": Transform(
+        lambda x, upper: upper * _sigmoid(x),
+        lambda y, upper: _logit(y / upper),
+        lambda x, upper: _sigmoid_slope(x) + lax.log(upper),
+    ),
+    "logit": Transform(_sigmoid, _logit, _sigmoid_slope),
     "interval": Transform(
-        (INTERVAL,),
         lambda x, lower, upper: lower + (upper - lower) * _sigmoid(x),
         lambda y, lower, upper: _logit((y - lower) / (upper - lower)),
         lambda x, lower, upper: _sigmoid_slope(x) + lax.log(upper - lower),
     ),
     "angle": Transform(
-        (ANGLE,),
         lambda x: math.pi * (2 * _sigmoid(x) - 1),
         lambda y: _logit(0.5 + y / (2 * math.pi)),
         lambda x: _sigmoid_slope(x) + math.log(2 * math.pi),
     ),
-    "ordered": Transform((REAL, ORDERED), _order, _differences, _order_slopes, event_rank=1),
-    "stick_breaking": Transform((SIMPLEX,), _break_stick, _join_stick, _stick_slopes, _but_the_last, 1),
-    "zero_sum": Transform((ZERO_SUM,), _to_zero_sum, _from_zero_sum, jnp.zeros_like, _but_the_last, 1),
+    "ordered": Transform(_order, _differences, _order_slopes, event_rank=1),
+    "positive_ordered": Transform(
+        lambda x: lax.cumsum(lax.exp(x), axis=x.ndim - 1), _log_steps, lambda x: x, event_rank=1
+    ),
+    "stick_breaking": Transform(_break_stick, _join_stick, _stick_slopes, _but_the_last, 1),
+    "zero_sum": Transform(_to_zero_sum, _from_zero_sum, jnp.zeros_like, _but_the_last, 1),
     # The length of the coordinates does not matter: their density is that of a standard normal vector (Stan Reference
     # Manual, "Unit vector").
-    "unit_vector": Transform((UNIT_VECTOR,), _normalize, lambda y: y, lambda x: -0.5 * lax.square(x), event_rank=1),
+    "unit_vector": Transform(_normalize, lambda y: y, lambda x: -0.5 * lax.square(x), event_rank=1),
     "correlation_cholesky": Transform(
-        (CORRELATION_CHOLESKY,),
         matrix_transforms.correlation_cholesky,
         matrix_transforms.from_correlation_cholesky,
         matrix_transforms.correlation_cholesky_slopes,
@@ -176,7 +168,6 @@ TRANSFORMS: dict[str, Transform] = {
         event_rank=2,
     ),
     "correlation": Transform(
-        (CORRELATION,),
         matrix_transforms.correlation,
         matrix_transforms.from_correlation,
         matrix_transforms.correlation_slopes,
@@ -184,7 +175,6 @@ TRANSFORMS: dict[str, Transform] = {
         event_rank=2,
     ),
     "covariance": Transform(
-        (COVARIANCE,),
         matrix_transforms.covariance,
         matrix_transforms.from_covariance,
         matrix_transforms.covariance_slopes,

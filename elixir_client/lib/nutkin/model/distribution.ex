@@ -134,7 +134,21 @@ defmodule Nutkin.Model.Distribution do
     shape: :shape,
     transform:
       {:one_of,
-       [:identity, :log, :softplus, :lower, :logit, :interval, :angle, :ordered, :stick_breaking, :zero_sum] ++
+       [
+         :identity,
+         :log,
+         :softplus,
+         :lower,
+         :logit,
+         :interval,
+         :angle,
+         :ordered,
+         :positive_ordered,
+         :upper,
+         :fraction,
+         :stick_breaking,
+         :zero_sum
+       ] ++
          [:unit_vector, :correlation_cholesky, :correlation, :covariance]},
     centered: :boolean
   ]

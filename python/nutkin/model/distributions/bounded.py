@@ -69,11 +69,11 @@ _ALPHA_BETA = {"alpha": ABOVE_0, "beta": ABOVE_0}
 _LOWER_UPPER = {"lower": ANY, "upper": ANY}
 
 FAMILIES: dict[str, Family] = {
-    "beta": Family(_ALPHA_BETA, _BETA, UNIT, "logit"),
-    "beta_proportion": Family({"mu": Parameter(UNIT), "kappa": ABOVE_0}, _BETA_PROPORTION, UNIT, "logit"),
-    "logit_normal": Family({"mu": ANY, "sigma": ABOVE_0}, _LOGIT_NORMAL, UNIT, "logit"),
-    "kumaraswamy": Family(_ALPHA_BETA, _KUMARASWAMY, UNIT, "logit"),
-    "uniform": Family(_LOWER_UPPER, _UNIFORM, INTERVAL, "interval"),
-    "log_uniform": Family({"lower": ABOVE_0, "upper": ABOVE_0}, _LOG_UNIFORM, INTERVAL, "interval"),
-    "triangular": Family({"lower": ANY, "c": ANY, "upper": ANY}, _TRIANGULAR, INTERVAL, "interval"),
+    "beta": Family(_ALPHA_BETA, _BETA, UNIT),
+    "beta_proportion": Family({"mu": Parameter(UNIT), "kappa": ABOVE_0}, _BETA_PROPORTION, UNIT),
+    "logit_normal": Family({"mu": ANY, "sigma": ABOVE_0}, _LOGIT_NORMAL, UNIT),
+    "kumaraswamy": Family(_ALPHA_BETA, _KUMARASWAMY, UNIT),
+    "uniform": Family(_LOWER_UPPER, _UNIFORM, INTERVAL),
+    "log_uniform": Family({"lower": ABOVE_0, "upper": ABOVE_0}, _LOG_UNIFORM, INTERVAL),
+    "triangular": Family({"lower": ANY, "c": ANY, "upper": ANY}, _TRIANGULAR, INTERVAL),
 }

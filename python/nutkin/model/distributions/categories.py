@@ -113,13 +113,13 @@ _LOGITS = Parameter(event=_CATEGORIES)
 _ORDERED_PARAMETERS = {"eta": ANY, "cutpoints": Parameter(ORDERED, _CUTPOINTS)}
 
 FAMILIES: dict[str, Family] = {
-    "categorical": Family({"p": _PROBABILITIES}, _CATEGORICAL, _TWO, None, sized=_categories),
-    "categorical_logit": Family({"logits": _LOGITS}, _CATEGORICAL_LOGIT, _TWO, None, sized=_categories),
-    "ordered_logistic": Family(_ORDERED_PARAMETERS, _ORDERED_LOGISTIC, _TWO, None, sized=_categories),
-    "ordered_probit": Family(_ORDERED_PARAMETERS, _ORDERED_PROBIT, _TWO, None, sized=_categories),
-    "multinomial": Family({"n": A_COUNT, "p": _PROBABILITIES}, _MULTINOMIAL, COUNTS_OF_N, None, _COUNTS),
-    "multinomial_logit": Family({"n": A_COUNT, "logits": _LOGITS}, _MULTINOMIAL_LOGIT, COUNTS_OF_N, None, _COUNTS),
+    "categorical": Family({"p": _PROBABILITIES}, _CATEGORICAL, _TWO, sized=_categories),
+    "categorical_logit": Family({"logits": _LOGITS}, _CATEGORICAL_LOGIT, _TWO, sized=_categories),
+    "ordered_logistic": Family(_ORDERED_PARAMETERS, _ORDERED_LOGISTIC, _TWO, sized=_categories),
+    "ordered_probit": Family(_ORDERED_PARAMETERS, _ORDERED_PROBIT, _TWO, sized=_categories),
+    "multinomial": Family({"n": A_COUNT, "p": _PROBABILITIES}, _MULTINOMIAL, COUNTS_OF_N, event=_COUNTS),
+    "multinomial_logit": Family({"n": A_COUNT, "logits": _LOGITS}, _MULTINOMIAL_LOGIT, COUNTS_OF_N, event=_COUNTS),
     "dirichlet_multinomial": Family(
-        {"n": A_COUNT, "alpha": Parameter(POSITIVE, _CATEGORIES)}, _DIRICHLET_MULTINOMIAL, COUNTS_OF_N, None, _COUNTS
+        {"n": A_COUNT, "alpha": Parameter(POSITIVE, _CATEGORIES)}, _DIRICHLET_MULTINOMIAL, COUNTS_OF_N, event=_COUNTS
     ),
 }

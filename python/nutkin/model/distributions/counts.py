@@ -107,19 +107,17 @@ def _beta_neg_binomial_kernel(x: Array, r: Array, alpha: Array, beta: Array) -> 
 _BETA_NEG_BINOMIAL = LogDensity(kernel=_beta_neg_binomial_kernel, carrier=_minus_log_factorial)
 
 FAMILIES: dict[str, Family] = {
-    "bernoulli": Family({"p": A_PROBABILITY}, _BERNOULLI, BINARY, None),
-    "bernoulli_logit": Family({"logits": ANY}, _BERNOULLI_LOGIT, BINARY, None),
-    "binomial": Family({"n": A_COUNT, "p": A_PROBABILITY}, _BINOMIAL, COUNT_TO_N, None),
-    "binomial_logit": Family({"n": A_COUNT, "logits": ANY}, _BINOMIAL_LOGIT, COUNT_TO_N, None),
-    "beta_binomial": Family({"n": A_COUNT, "alpha": ABOVE_0, "beta": ABOVE_0}, _BETA_BINOMIAL, COUNT_TO_N, None),
-    "poisson": Family({"mu": AT_LEAST_0}, _POISSON, COUNT, None),
-    "poisson_log": Family({"eta": ANY}, _POISSON_LOG, COUNT, None),
-    "neg_binomial": Family({"mu": ABOVE_0, "alpha": ABOVE_0}, _NEG_BINOMIAL, COUNT, None),
-    "neg_binomial_log": Family({"eta": ANY, "alpha": ABOVE_0}, _NEG_BINOMIAL_LOG, COUNT, None),
-    "beta_neg_binomial": Family({"r": ABOVE_0, "alpha": ABOVE_0, "beta": ABOVE_0}, _BETA_NEG_BINOMIAL, COUNT, None),
-    "geometric": Family({"p": Parameter(POSITIVE_PROBABILITY)}, _GEOMETRIC, POSITIVE_COUNT, None),
-    "discrete_uniform": Family({"lower": ANY, "upper": ANY}, _DISCRETE_UNIFORM, WHOLE_INTERVAL, None),
-    "hypergeometric": Family(
-        {"population": A_COUNT, "k": A_COUNT, "n": A_COUNT}, _HYPERGEOMETRIC, HYPERGEOMETRIC, None
-    ),
+    "bernoulli": Family({"p": A_PROBABILITY}, _BERNOULLI, BINARY),
+    "bernoulli_logit": Family({"logits": ANY}, _BERNOULLI_LOGIT, BINARY),
+    "binomial": Family({"n": A_COUNT, "p": A_PROBABILITY}, _BINOMIAL, COUNT_TO_N),
+    "binomial_logit": Family({"n": A_COUNT, "logits": ANY}, _BINOMIAL_LOGIT, COUNT_TO_N),
+    "beta_binomial": Family({"n": A_COUNT, "alpha": ABOVE_0, "beta": ABOVE_0}, _BETA_BINOMIAL, COUNT_TO_N),
+    "poisson": Family({"mu": AT_LEAST_0}, _POISSON, COUNT),
+    "poisson_log": Family({"eta": ANY}, _POISSON_LOG, COUNT),
+    "neg_binomial": Family({"mu": ABOVE_0, "alpha": ABOVE_0}, _NEG_BINOMIAL, COUNT),
+    "neg_binomial_log": Family({"eta": ANY, "alpha": ABOVE_0}, _NEG_BINOMIAL_LOG, COUNT),
+    "beta_neg_binomial": Family({"r": ABOVE_0, "alpha": ABOVE_0, "beta": ABOVE_0}, _BETA_NEG_BINOMIAL, COUNT),
+    "geometric": Family({"p": Parameter(POSITIVE_PROBABILITY)}, _GEOMETRIC, POSITIVE_COUNT),
+    "discrete_uniform": Family({"lower": ANY, "upper": ANY}, _DISCRETE_UNIFORM, WHOLE_INTERVAL),
+    "hypergeometric": Family({"population": A_COUNT, "k": A_COUNT, "n": A_COUNT}, _HYPERGEOMETRIC, HYPERGEOMETRIC),
 }

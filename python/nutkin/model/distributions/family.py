@@ -88,7 +88,6 @@ class Family:
     parameters: Mapping[str, Parameter]
     density: LogDensity
     support: Support
-    transform: str | None = "identity"
     event: tuple[str, ...] = ()
     location_scale: tuple[str, str] | None = None
     sized: Callable[[Mapping[str, int]], Support] | None = None
@@ -96,6 +95,11 @@ class Family:
     @property
     def event_rank(self) -> int:
         return len(self.event)
+
+    @property
+    def transform(self) -> str | None:
+        """The transform of its variables, if they choose no other; None where they cannot be sampled."""
+        return self.support.transforms[0] if self.support.transforms else None
 
     def of_sizes(self, sizes: Mapping[str, int]) -> Family:
         """The same for event axes of these sizes."""

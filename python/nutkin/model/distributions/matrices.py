@@ -106,10 +106,10 @@ def _matrix_normal_normalizer(mu: Array, row_chol: Array, col_chol: Array) -> Ar
 _MATRIX_NORMAL = LogDensity(kernel=_matrix_normal_kernel, normalizer=_matrix_normal_normalizer)
 
 FAMILIES: dict[str, Family] = {
-    "lkj_corr": Family({"eta": ABOVE_0}, _LKJ_CORR, CORRELATION, "correlation", _SQUARE),
-    "lkj_cholesky": Family({"eta": ABOVE_0}, _LKJ_CHOLESKY, CORRELATION_CHOLESKY, "correlation_cholesky", _SQUARE),
-    "wishart": Family({"nu": ABOVE_0, "scale": COVARIANCE_MATRIX}, _WISHART, COVARIANCE, "covariance", _SQUARE),
-    "inv_wishart": Family({"nu": ABOVE_0, "scale": COVARIANCE_MATRIX}, _INV_WISHART, COVARIANCE, "covariance", _SQUARE),
+    "lkj_corr": Family({"eta": ABOVE_0}, _LKJ_CORR, CORRELATION, event=_SQUARE),
+    "lkj_cholesky": Family({"eta": ABOVE_0}, _LKJ_CHOLESKY, CORRELATION_CHOLESKY, event=_SQUARE),
+    "wishart": Family({"nu": ABOVE_0, "scale": COVARIANCE_MATRIX}, _WISHART, COVARIANCE, event=_SQUARE),
+    "inv_wishart": Family({"nu": ABOVE_0, "scale": COVARIANCE_MATRIX}, _INV_WISHART, COVARIANCE, event=_SQUARE),
     "matrix_normal": Family(
         {
             "mu": Parameter(event=("rows", "columns")),

@@ -13,7 +13,7 @@ from nutkin.model.distributions.real import NORMAL, STUDENT_T, standardized
 from nutkin.model.native.elementary import exp, log, log1p
 from nutkin.model.native.gamma import lgamma
 from nutkin.model.special import HALF_LOG_2PI, LOG_PI, softplus, xlogy
-from nutkin.model.supports import ABOVE_MU, AT_LEAST_MU, AT_LEAST_Y_MIN, NONNEGATIVE, POSITIVE
+from nutkin.model.supports import NONNEGATIVE, POSITIVE, above, at_least
 
 _LOG_2 = math.log(2)
 
@@ -131,24 +131,24 @@ _ALPHA_BETA = {"alpha": ABOVE_0, "beta": ABOVE_0}
 _ALPHA_SIGMA = {"alpha": ABOVE_0, "sigma": ABOVE_0}
 
 FAMILIES: dict[str, Family] = {
-    "half_normal": Family({"sigma": ABOVE_0}, _HALF_NORMAL, NONNEGATIVE, "log"),
-    "half_cauchy": Family({"sigma": ABOVE_0}, _HALF_CAUCHY, NONNEGATIVE, "log"),
-    "half_student_t": Family({"nu": ABOVE_0, "sigma": ABOVE_0}, _HALF_STUDENT_T, NONNEGATIVE, "log"),
-    "half_flat": Family({}, LogDensity(kernel=jnp.zeros_like), NONNEGATIVE, "log"),
-    "lognormal": Family({"mu": ANY, "sigma": ABOVE_0}, _LOGNORMAL, POSITIVE, "log"),
-    "exponential": Family({"rate": ABOVE_0}, _EXPONENTIAL, NONNEGATIVE, "log"),
-    "gamma": Family(_ALPHA_BETA, _GAMMA, POSITIVE, "log"),
-    "chi_square": Family({"nu": ABOVE_0}, _CHI_SQUARE, POSITIVE, "log"),
-    "inverse_gamma": Family(_ALPHA_BETA, _INVERSE_GAMMA, POSITIVE, "log"),
-    "inv_chi_square": Family({"nu": ABOVE_0}, _INV_CHI_SQUARE, POSITIVE, "log"),
-    "scaled_inv_chi_square": Family({"nu": ABOVE_0, "sigma": ABOVE_0}, _SCALED_INV_CHI_SQUARE, POSITIVE, "log"),
-    "rayleigh": Family({"sigma": ABOVE_0}, _RAYLEIGH, POSITIVE, "log"),
-    "weibull": Family(_ALPHA_SIGMA, _WEIBULL, POSITIVE, "log"),
-    "frechet": Family(_ALPHA_SIGMA, _FRECHET, POSITIVE, "log"),
-    "wald": Family({"mu": ABOVE_0, "lambda": ABOVE_0}, _WALD, POSITIVE, "log"),
-    "loglogistic": Family(_ALPHA_BETA, _LOGLOGISTIC, POSITIVE, "log"),
-    "gompertz": Family(_ALPHA_BETA, _GOMPERTZ, NONNEGATIVE, "log"),
-    "pareto": Family({"y_min": ABOVE_0, "alpha": ABOVE_0}, _PARETO, AT_LEAST_Y_MIN, "lower"),
-    "pareto_type_2": Family({"mu": ANY, "lambda": ABOVE_0, "alpha": ABOVE_0}, _PARETO_TYPE_2, AT_LEAST_MU, "lower"),
-    "levy": Family({"mu": ANY, "sigma": ABOVE_0}, _LEVY, ABOVE_MU, "lower"),
+    "half_normal": Family({"sigma": ABOVE_0}, _HALF_NORMAL, NONNEGATIVE),
+    "half_cauchy": Family({"sigma": ABOVE_0}, _HALF_CAUCHY, NONNEGATIVE),
+    "half_student_t": Family({"nu": ABOVE_0, "sigma": ABOVE_0}, _HALF_STUDENT_T, NONNEGATIVE),
+    "half_flat": Family({}, LogDensity(kernel=jnp.zeros_like), NONNEGATIVE),
+    "lognormal": Family({"mu": ANY, "sigma": ABOVE_0}, _LOGNORMAL, POSITIVE),
+    "exponential": Family({"rate": ABOVE_0}, _EXPONENTIAL, NONNEGATIVE),
+    "gamma": Family(_ALPHA_BETA, _GAMMA, POSITIVE),
+    "chi_square": Family({"nu": ABOVE_0}, _CHI_SQUARE, POSITIVE),
+    "inverse_gamma": Family(_ALPHA_BETA, _INVERSE_GAMMA, POSITIVE),
+    "inv_chi_square": Family({"nu": ABOVE_0}, _INV_CHI_SQUARE, POSITIVE),
+    "scaled_inv_chi_square": Family({"nu": ABOVE_0, "sigma": ABOVE_0}, _SCALED_INV_CHI_SQUARE, POSITIVE),
+    "rayleigh": Family({"sigma": ABOVE_0}, _RAYLEIGH, POSITIVE),
+    "weibull": Family(_ALPHA_SIGMA, _WEIBULL, POSITIVE),
+    "frechet": Family(_ALPHA_SIGMA, _FRECHET, POSITIVE),
+    "wald": Family({"mu": ABOVE_0, "lambda": ABOVE_0}, _WALD, POSITIVE),
+    "loglogistic": Family(_ALPHA_BETA, _LOGLOGISTIC, POSITIVE),
+    "gompertz": Family(_ALPHA_BETA, _GOMPERTZ, NONNEGATIVE),
+    "pareto": Family({"y_min": ABOVE_0, "alpha": ABOVE_0}, _PARETO, at_least("y_min")),
+    "pareto_type_2": Family({"mu": ANY, "lambda": ABOVE_0, "alpha": ABOVE_0}, _PARETO_TYPE_2, at_least("mu")),
+    "levy": Family({"mu": ANY, "sigma": ABOVE_0}, _LEVY, above("mu")),
 }

@@ -149,6 +149,6 @@ FAMILIES: dict[str, Family] = {
         {"xi": ANY, "omega": ABOVE_0, "alpha": ANY}, _SKEW_NORMAL, REAL, location_scale=("xi", "omega")
     ),
     "exp_mod_normal": Family({**_LOCATION_SCALE, "lambda": ABOVE_0}, _EXP_MOD_NORMAL, REAL),
-    "von_mises": Family({"mu": ANY, "kappa": ABOVE_0}, _VON_MISES, ANGLE, "angle"),
+    "von_mises": Family({"mu": ANY, "kappa": ABOVE_0}, _VON_MISES, ANGLE),
     "flat": Family({}, LogDensity(kernel=jnp.zeros_like), REAL),
 }

@@ -134,7 +134,7 @@ _UNIFORM_ON_SPHERE = LogDensity(kernel=_sphere_kernel)
 _EVENT = ("k",)
 
 FAMILIES: dict[str, Family] = {
-    "dirichlet": Family({"alpha": Parameter(POSITIVE, _EVENT)}, _DIRICHLET, SIMPLEX, "stick_breaking", _EVENT),
+    "dirichlet": Family({"alpha": Parameter(POSITIVE, _EVENT)}, _DIRICHLET, SIMPLEX, event=_EVENT),
     "mv_normal": Family({"mu": VECTOR, "cov": COVARIANCE_MATRIX}, _MV_NORMAL, REAL, event=_EVENT),
     "mv_normal_cholesky": Family({"mu": VECTOR, "chol": CHOLESKY_FACTOR}, _MV_NORMAL_CHOLESKY, REAL, event=_EVENT),
     "mv_normal_precision": Family({"mu": VECTOR, "tau": COVARIANCE_MATRIX}, _MV_NORMAL_PRECISION, REAL, event=_EVENT),
@@ -148,6 +148,6 @@ FAMILIES: dict[str, Family] = {
     "mv_student_t_cholesky": Family(
         {"nu": ABOVE_0, "mu": VECTOR, "chol": CHOLESKY_FACTOR}, _MV_STUDENT_T_CHOLESKY, REAL, event=_EVENT
     ),
-    "zero_sum_normal": Family({"sigma": ABOVE_0}, _ZERO_SUM_NORMAL, ZERO_SUM, "zero_sum", _EVENT),
-    "uniform_on_sphere": Family({}, _UNIFORM_ON_SPHERE, UNIT_VECTOR, "unit_vector", _EVENT),
+    "zero_sum_normal": Family({"sigma": ABOVE_0}, _ZERO_SUM_NORMAL, ZERO_SUM, event=_EVENT),
+    "uniform_on_sphere": Family({}, _UNIFORM_ON_SPHERE, UNIT_VECTOR, event=_EVENT),
 }
