@@ -27,6 +27,16 @@ class _Form(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="
     pass
 
 
+class Combination(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A distribution made of others, such as a mixture. The arguments of component i have the prefix `i.`."""
+
+    name: str
+    components: Annotated[tuple[str | Combination, ...], msgspec.Meta(min_length=1)]
+
+    def __str__(self) -> str:
+        return f"{self.name}({', '.join(map(str, self.components))})"
+
+
 class Data(_Form, tag="data", kw_only=True):
     """A named slot, filled by the caller. A size of None is free."""
 
@@ -47,7 +57,7 @@ class RandomVariable(_Form, tag="rv", kw_only=True):
     """A free parameter. `shape` is the whole shape, event axes included."""
 
     name: Name
-    dist: str
+    dist: str | Combination
     args: dict[str, Reference]
     shape: tuple[Size, ...] | None = None
     transform: str | None = None
@@ -58,7 +68,7 @@ class Observe(_Form, tag="observe", kw_only=True):
     """The log density of `value` under a distribution."""
 
     name: Name
-    dist: str
+    dist: str | Combination
     args: dict[str, Reference]
     value: Reference
     weight: Reference | None = None
@@ -109,7 +119,7 @@ class Argument(_Form, tag="argument", kw_only=True):
 class LogProbability(_Form, tag="log_prob", kw_only=True):
     """The log density, or the log probability up to `value` (cdf) or above it (sf), element by element."""
 
-    dist: str
+    dist: str | Combination
     args: dict[str, Reference]
     value: Reference
     of: Literal["density", "cdf", "sf"] = "density"

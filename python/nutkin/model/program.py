@@ -12,7 +12,7 @@ import numpy as np
 
 from nutkin.errors import InvalidData, InvalidModel
 from nutkin.model.applications import Applied, check_single, plan_node
-from nutkin.model.distributions import DISTRIBUTIONS, Family, find_family
+from nutkin.model.distributions import DISTRIBUTIONS, Family, find_family, spoken
 from nutkin.model.distributions.shapes import event_sizes, observed_batch, variable_shape
 from nutkin.model.ir import (
     Call,
@@ -240,7 +240,7 @@ class _Checker:
             value = application.args[position]
             name = paths[position].removeprefix("args.")
             named = self.model.nodes[value].name or position + 1
-            what = f"the operand {named}" if isinstance(node, Call) else f"the parameter {name}"
+            what = f"the operand {named}" if isinstance(node, Call) else f"the parameter {spoken(name)}"
             self._check_values(what, node, index, value, support, (), None)
         return application
 
@@ -259,7 +259,7 @@ class _Checker:
             raise InvalidModel(
                 "a discrete distribution cannot be sampled",
                 expected="a continuous distribution",
-                found=node.dist,
+                found=str(node.dist),
                 hint="observe it, or marginalise it: sum the density over its values and add that as a factor",
             )
         shape = variable_shape(family, specs, node.shape)
@@ -281,7 +281,7 @@ class _Checker:
             raise InvalidModel(
                 "centered: false needs a location-scale distribution",
                 expected=", ".join(other for other, known in DISTRIBUTIONS.items() if known.location_scale),
-                found=node.dist,
+                found=str(node.dist),
             )
         bounds = tuple(node.args[bound] for bound in family.support.bounds)
         identity = transform is TRANSFORMS["identity"]
@@ -330,7 +330,7 @@ class _Checker:
         family = family.of_sizes(event_sizes(family, specs))
         for name, reference in args.items():
             support = family.parameters[name].support
-            self._check_values(f"the parameter {name}", node, index, reference, support, (), None)
+            self._check_values(f"the parameter {spoken(name)}", node, index, reference, support, (), None)
         self._check_bounds(args)
         return family, tuple(args.values()), specs
 

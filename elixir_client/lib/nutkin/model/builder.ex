@@ -165,8 +165,8 @@ defmodule Nutkin.Model.Builder do
   def node(%Distribution{family: family}, what) do
     raise InvalidModel,
       message: "#{what} is a distribution, not a value",
-      found: family,
-      hint: "give it a name first: x <~ #{family}(...)"
+      found: Distribution.label(family),
+      hint: "give it a name first: x <~ #{Distribution.label(family)}(...)"
   end
 
   def node(float, _what) when is_float(float), do: constant({:number, <<float::float>>}, %{"value" => float})

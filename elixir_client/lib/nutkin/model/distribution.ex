@@ -156,7 +156,10 @@ defmodule Nutkin.Model.Distribution do
   @enforce_keys [:family, :args, :opts]
   defstruct [:family, :args, :opts]
 
-  @type t :: %__MODULE__{family: String.t(), args: keyword(), opts: keyword()}
+  @typedoc "The name of a family, or a combination of families as it travels."
+  @type family :: String.t() | %{String.t() => term()}
+
+  @type t :: %__MODULE__{family: family(), args: [{atom() | String.t(), term()}], opts: keyword()}
 
   # By name only: other parameters that a distribution has in the field, and what they are.
   @alternatives [
@@ -302,10 +305,21 @@ defmodule Nutkin.Model.Distribution do
   end
 
   @doc false
+  # The options of a free variable, but for its name.
+  @spec option_names() :: [atom()]
+  def option_names, do: Keyword.keys(@options)
+
+  @doc false
+  # What errors call a family.
+  @spec label(family()) :: String.t()
+  def label(%{"name" => name}), do: name
+  def label(name), do: name
+
+  @doc false
   # The fields of a free variable.
   @spec free(t()) :: map()
   def free(%__MODULE__{opts: opts} = distribution) do
-    opts = opts |> Keyword.delete(:name) |> Option.to_wire!(@options, distribution.family)
+    opts = opts |> Keyword.delete(:name) |> Option.to_wire!(@options, label(distribution.family))
     Map.merge(fields(distribution), Map.put(opts, "kind", "rv"))
   end
 
@@ -316,18 +330,21 @@ defmodule Nutkin.Model.Distribution do
 
   def observed(%__MODULE__{family: family, opts: [{name, _value} | _]}) do
     raise InvalidModel,
-      message: "#{inspect(name)} does not apply to the observed #{family}",
-      hint: "it is an option of free variables: x <~ #{family}(...)"
+      message: "#{inspect(name)} does not apply to the observed #{label(family)}",
+      hint: "it is an option of free variables: x <~ #{label(family)}(...)"
   end
 
   defp fields(%__MODULE__{family: family, args: args}) do
     args =
-      for {name, value} <- args, into: %{}, do: {"#{name}", Builder.reference(value, "#{name} of #{family}")}
+      for {name, value} <- args,
+          into: %{},
+          do: {"#{name}", Builder.reference(value, "#{name} of #{label(family)}")}
 
     %{"dist" => family, "args" => args}
   end
 
   defimpl Inspect do
-    def inspect(distribution, _opts), do: "#Nutkin.Model.Distribution<#{distribution.family}>"
+    def inspect(distribution, _opts),
+      do: "#Nutkin.Model.Distribution<#{Nutkin.Model.Distribution.label(distribution.family)}>"
   end
 end

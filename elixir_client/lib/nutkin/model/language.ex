@@ -50,7 +50,7 @@ defmodule Nutkin.Model.Language do
   """
 
   alias Nutkin.Error.InvalidModel
-  alias Nutkin.Model.{Builder, Control, Distribution, Node, Operation, Operators, Option}
+  alias Nutkin.Model.{Builder, Combination, Control, Distribution, Node, Operation, Operators, Option}
 
   @typedoc "A node, or what becomes a constant."
   @type value :: Node.t() | Nutkin.Tensor.source() | Nutkin.Blob.t()
@@ -108,7 +108,7 @@ defmodule Nutkin.Model.Language do
     name =
       distribution.opts
       |> Keyword.get(:name, variable)
-      |> Builder.name!("#{distribution.family}(…, name: name)")
+      |> Builder.name!("#{Distribution.label(distribution.family)}(…, name: name)")
 
     Builder.named(name, Distribution.free(distribution))
   end
@@ -281,6 +281,58 @@ defmodule Nutkin.Model.Language do
       end
     end
   end
+
+  @doc """
+  A mixture: with probability `weights[i]` a value of component i.
+
+  The components are a list of distributions, all of counts or all continuous; or one distribution whose parameters have
+  the component axis as their last (scalars count for all). `weights` has the shape {…, k}; its rows sum to 1.
+
+      mixture([0.3, 0.7], [normal(0, 1), student_t(4, 2, 1)])
+      mixture(w, normal(mu, sigma))        # w, mu: {3}, sigma: {} or {3}
+
+  A mixture can be a free variable where the components have one support. Options: those of `<~/2`.
+  """
+  @spec mixture(value(), Distribution.t() | [Distribution.t(), ...], keyword()) :: Distribution.t()
+  def mixture(weights, components, opts \\ []),
+    do: Combination.new(:mixture, [weights: weights], components, opts)
+
+  @doc """
+  The distribution given that the value is from `:lower` to `:upper`, one or both: `truncated(normal(0, 1), lower: 0)`.
+
+  For every distribution of a number with a distribution function. Further options: those of `<~/2`.
+  """
+  @spec truncated(Distribution.t(), keyword()) :: Distribution.t()
+  def truncated(distribution, opts), do: Combination.limited(:truncated, distribution, opts)
+
+  @doc """
+  The distribution of a value that is only seen between `:lower` and `:upper`, one or both: a value that equals a limit
+  stands for all beyond it. The limits broadcast to the values; those of a value that is not censored may be infinite.
+
+      observe(:time, censored(weibull(alpha, sigma), upper: followed_for), time)
+  """
+  @spec censored(Distribution.t(), keyword()) :: Distribution.t()
+  def censored(distribution, opts), do: Combination.limited(:censored, distribution, opts)
+
+  @doc """
+  The distribution of values of which only the ends of an interval are known: what is observed has the shape {…, 2}.
+
+  The first end may be minus, the second plus infinity. Of counts both ends belong to the interval.
+  """
+  @spec interval_censored(Distribution.t()) :: Distribution.t()
+  def interval_censored(distribution), do: Combination.new(:interval_censored, [], distribution, [])
+
+  @doc """
+  A distribution of counts with more zeros: 0 with probability `p`, else a value of the distribution, which may be 0 too.
+  """
+  @spec zero_inflated(Distribution.t(), value()) :: Distribution.t()
+  def zero_inflated(distribution, p), do: Combination.new(:zero_inflated, [p: p], distribution, [])
+
+  @doc """
+  0 with probability `p`, else a value of the distribution that is not 0: of counts, or of positive numbers.
+  """
+  @spec hurdle(Distribution.t(), value()) :: Distribution.t()
+  def hurdle(distribution, p), do: Combination.new(:hurdle, [p: p], distribution, [])
 
   for {name, values, settings, options, doc} <- Operation.table(),
       name not in Keyword.keys(Operators.kernel_names()) do

@@ -57,6 +57,14 @@ defmodule Nutkin.Model.Option do
     opts
   end
 
+  @doc "The options of these names, and the others, of a keyword list."
+  @spec split!(term(), [atom()], String.t()) :: {keyword(), keyword()}
+  def split!(opts, names, owner) do
+    unless Keyword.keyword?(opts), do: check_names!(opts, names, owner)
+    {mine, others} = Keyword.split(opts, names)
+    {check_names!(mine, names, owner), others}
+  end
+
   defp check!(kind, value, name, owner) do
     case cast(kind, value) do
       {:ok, value} ->

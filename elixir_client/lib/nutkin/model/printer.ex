@@ -193,7 +193,29 @@ defmodule Nutkin.Model.Printer do
   end
 
   defp distribution(%{"dist" => family, "args" => args}, texts, opts) do
-    call(family, Enum.map(parameters(family), &texts[args[&1]]), opts)
+    distribution(family, "", fn name -> texts[args[name]] end, opts)
+  end
+
+  defp distribution(%{"name" => name, "components" => components}, prefix, text, opts) do
+    inner =
+      for {component, place} <- Enum.with_index(components),
+          do: distribution(component, "#{prefix}#{place}.", text, %{})
+
+    own =
+      for parameter <- Model.Combination.own()[String.to_existing_atom(name)], do: Atom.to_string(parameter)
+
+    own = for parameter <- own, value = text.(prefix <> parameter), do: {parameter, {:text, value}}
+
+    case {name, inner} do
+      {"mixture", [_only]} -> call(name, [text.(prefix <> "weights") | inner], opts)
+      {"mixture", _list} -> call(name, [text.(prefix <> "weights"), "[#{Enum.join(inner, ", ")}]"], opts)
+      {limited, _} when limited in ["truncated", "censored"] -> call(name, inner, own ++ Enum.to_list(opts))
+      _ -> call(name, inner ++ for({_name, {:text, value}} <- own, do: value), opts)
+    end
+  end
+
+  defp distribution(family, prefix, text, opts) do
+    call(family, Enum.map(parameters(family), &text.(prefix <> &1)), opts)
   end
 
   defp parameters(family) do

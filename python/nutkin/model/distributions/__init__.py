@@ -5,11 +5,14 @@ Names and parameters are those of Stan and PyMC (a gamma has a rate, a normal a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection
 
 from nutkin.errors import InvalidModel
 from nutkin.model.distributions import bounded, categories, counts, matrices, positive, real, series, vectors
+from nutkin.model.distributions.combinators import combine
 from nutkin.model.distributions.family import Family as Family
+from nutkin.model.distributions.family import spoken as spoken
+from nutkin.model.ir import Combination
 from nutkin.model.operations import close_matches
 
 DISTRIBUTIONS: dict[str, Family] = {
@@ -24,19 +27,28 @@ DISTRIBUTIONS: dict[str, Family] = {
 }
 
 
-def find_family(name: str, arguments: Mapping[str, object]) -> Family:
-    """The family of this name, if these are its parameters. Raises InvalidModel."""
-    family = DISTRIBUTIONS.get(name)
+def find_family(dist: str | Combination, arguments: Collection[str]) -> Family:
+    """The family of this name, or of this combination, if these are its parameters. Raises InvalidModel."""
+    family = _combined(dist, arguments) if isinstance(dist, Combination) else DISTRIBUTIONS.get(dist)
     if family is None:
-        raise InvalidModel("there is no such distribution", found=name, hint=close_matches(name, DISTRIBUTIONS))
+        raise InvalidModel("there is no such distribution", found=dist, hint=close_matches(dist, DISTRIBUTIONS))
     if set(arguments) != set(family.parameters):
         missing = [parameter for parameter in family.parameters if parameter not in arguments]
         extra = [argument for argument in arguments if argument not in family.parameters]
         faults = [f"{', '.join(missing)} missing"] if missing else []
         faults += [f"{', '.join(extra)} unknown"] if extra else []
         raise InvalidModel(
-            f"wrong parameters for {name}",
+            f"wrong parameters for {dist}",
             expected=", ".join(family.parameters) or "no parameters",
             found="; ".join(faults),
         )
     return family
+
+
+def _combined(combination: Combination, arguments: Collection[str]) -> Family:
+    components = []
+    for place, component in enumerate(combination.components):
+        prefix = f"{place}."
+        of_component = [name.removeprefix(prefix) for name in arguments if name.startswith(prefix)]
+        components.append(find_family(component, of_component))
+    return combine(combination.name, components, [name for name in arguments if "." not in name])

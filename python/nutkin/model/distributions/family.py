@@ -50,10 +50,14 @@ class LogDensity:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter's support, and its event axes by name: axes of one name have one size."""
+    """A parameter's support, and its event axes by name: axes of one name have one size.
+
+    `repeats`: a scalar is allowed too, and counts for every place of the event axes.
+    """
 
     support: Support = REAL
     event: tuple[str, ...] = ()
+    repeats: bool = False
 
 
 @dataclass(frozen=True)
@@ -77,12 +81,24 @@ class Parts:
 
 
 @dataclass(frozen=True)
+class Cumulative:
+    """log P(X <= x) and log P(X > x): functions of x and the parameters, which broadcast and are of one floating type.
+
+    Below the support they are -inf and 0, above it 0 and -inf. Counts are numbers too: x is rounded down.
+    """
+
+    log_cdf: Part
+    log_sf: Part
+
+
+@dataclass(frozen=True)
 class Family:
     """A distribution of the model language. The functions of `density` take the parameters in the table's order.
 
     `event`: the event axes of a value, by name; an axis that no parameter has takes its size from the value.
     `location_scale`: the names of location and scale, where x = location + scale z with z of a standard member.
     `sized`: the support for event axes of these sizes, where it depends on them.
+    `cumulative`: both tails of the distribution of a number, None where no form of them is known.
     """
 
     parameters: Mapping[str, Parameter]
@@ -91,6 +107,7 @@ class Family:
     event: tuple[str, ...] = ()
     location_scale: tuple[str, str] | None = None
     sized: Callable[[Mapping[str, int]], Support] | None = None
+    cumulative: Cumulative | None = None
 
     @property
     def event_rank(self) -> int:
@@ -139,6 +156,12 @@ class Family:
         standard = dict(zip(self.location_scale, (0, 1), strict=True))
         named = zip(self.parameters, parameters, strict=True)
         return tuple(np.asarray(standard[name], value.dtype) if name in standard else value for name, value in named)
+
+
+def spoken(name: str) -> str:
+    """The name of a parameter in an error: `mu of component 1` for `1.mu`."""
+    *components, name = name.split(".")
+    return name + "".join(f" of component {component}" for component in reversed(components))
 
 
 ANY = Parameter()

@@ -60,6 +60,8 @@ def event_sizes(family: Family, specs: Mapping[str, Spec]) -> dict[str, int]:
     for name, parameter in family.parameters.items():
         shape = specs[name].shape
         rank = len(shape) - len(parameter.event)
+        if parameter.repeats and not shape:
+            continue
         if rank < 0:
             raise InvalidModel(
                 f"the parameter {name} has too few axes",
