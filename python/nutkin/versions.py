@@ -14,7 +14,7 @@ __version__ = "0.1.0"
 @cache
 def versions() -> dict[str, str]:
     """Version of Nutkin, of Python, and of every package whose change may change a draw."""
-    packages = ("jax", "jaxlib", "numpy")
+    packages = ("jax", "jaxlib", "numpy", "diffrax", "equinox")
     return {"nutkin": __version__, "python": platform.python_version(), **{name: version(name) for name in packages}}
 
 

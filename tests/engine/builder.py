@@ -78,6 +78,13 @@ class Builder:
         references = {name: [self.index(value) for value in values] for name, values in lists.items()}
         return Node(self.add("while", condition=condition, body=body, **references, **fields))
 
+    def ode(
+        self, body: dict[str, Any], init: list[Any], start: Any, times: Any, captures: list[Any] = (), **fields: Any
+    ) -> Node:
+        init, captures = ([self.index(value) for value in values] for values in (init, captures))
+        start, times = self.index(start), self.index(times)
+        return Node(self.add("ode", body=body, init=init, start=start, times=times, captures=captures, **fields))
+
     def cond(self, predicate: Any, on_true: dict[str, Any], on_false: dict[str, Any], captures: list[Any] = ()) -> Node:
         predicate, captures = self.index(predicate), [self.index(value) for value in captures]
         return Node(self.add("cond", predicate=predicate, captures=captures, on_true=on_true, on_false=on_false))

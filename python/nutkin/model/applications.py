@@ -20,18 +20,20 @@ from nutkin.model.ir import (
     Element,
     LogProbability,
     Node,
+    Ode,
     Scan,
     While,
     expression,
     label,
     references,
 )
+from nutkin.model.ode import plan_ode
 from nutkin.model.operations import plan_call
 from nutkin.model.plan import SEVERAL, Plan
 from nutkin.model.steps import Application, Input, Number, Step
 from nutkin.model.types import Spec, literal_spec
 
-Applied = Call | Element | LogProbability | Scan | While | Cond
+Applied = Call | Element | LogProbability | Scan | While | Cond | Ode
 """The nodes that compute a value of earlier ones."""
 
 
@@ -56,6 +58,8 @@ def plan_node(node: Applied, nodes: Sequence[Node], steps: Sequence[Step], preci
             plan = plan_while(node, specs, plan_body, precision)
         case Cond():
             plan = plan_cond(node, specs, plan_body, precision)
+        case Ode():
+            plan = plan_ode(node, specs, plan_body, precision)
     return Application(plan, args)
 
 

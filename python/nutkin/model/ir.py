@@ -166,10 +166,28 @@ class Cond(_Form, tag="cond", kw_only=True):
     name: Name | None = None
 
 
+class Ode(_Form, tag="ode", kw_only=True):
+    """The solution of d state / d t = body(t, *state, *captures) from `init` at the time `start`, at the `times`.
+
+    The node gives each part of the state at all times; NaN where the solver needs more than `max_steps`.
+    """
+
+    init: tuple[Reference, ...]
+    start: Reference
+    times: Reference
+    body: Body
+    captures: tuple[Reference, ...] = ()
+    method: Literal["tsit5", "dopri5", "dopri8", "kvaerno3", "kvaerno5"] = "tsit5"
+    rtol: Annotated[float, msgspec.Meta(gt=0)] = 1e-6
+    atol: Annotated[float, msgspec.Meta(gt=0)] = 1e-6
+    max_steps: Size = 4096
+    name: Name | None = None
+
+
 class Body(_Form, tag=False, kw_only=True):
     """The nodes of a function of its arguments, and the references to its results among them."""
 
-    nodes: tuple[Constant | Call | Element | Argument | LogProbability | Scan | While | Cond, ...]
+    nodes: tuple[Constant | Call | Element | Argument | LogProbability | Scan | While | Cond | Ode, ...]
     results: tuple[Reference, ...]
 
 
@@ -186,6 +204,7 @@ Node = (
     | Scan
     | While
     | Cond
+    | Ode
 )
 
 _SINKS = (Observe, Factor, Deterministic)
@@ -243,6 +262,9 @@ def references(node: Node | Argument) -> dict[str, int]:
             return {"of": node.of}
         case Scan():
             return {**_listed("init", node.init), **_listed("xs", node.xs), **_listed("captures", node.captures)}
+        case Ode():
+            fixed = {"start": node.start, "times": node.times}
+            return {**_listed("init", node.init), **fixed, **_listed("captures", node.captures)}
         case While():
             return {**_listed("init", node.init), **_listed("captures", node.captures)}
         case Cond():
@@ -428,6 +450,6 @@ def _at(tree: Any, path: str) -> Any:
 
 
 _KINDS = (
-    "the kinds are data, constant, rv, observe, factor, deterministic, call, elem, log_prob, scan, while and cond, and "
-    "in a body argument"
+    "the kinds are data, constant, rv, observe, factor, deterministic, call, elem, log_prob, scan, while, cond, ode, "
+    "and in a body argument"
 )

@@ -33,9 +33,15 @@ class Plan:
     elements: tuple[Spec, ...] = ()
 
     @classmethod
-    def several(cls, elements: Sequence[Spec], casts: tuple[str, ...], run: Callable[..., tuple[Array, ...]]) -> Plan:
+    def several(
+        cls,
+        elements: Sequence[Spec],
+        casts: tuple[str, ...],
+        run: Callable[..., tuple[Array, ...]],
+        supports: Mapping[int, Support] | None = None,
+    ) -> Plan:
         """What gives a tuple of values of these specs."""
-        return cls((), SEVERAL, casts, run, elements=tuple(elements))
+        return cls((), SEVERAL, casts, run, supports or {}, tuple(elements))
 
     @property
     def spec(self) -> Spec:

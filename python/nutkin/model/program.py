@@ -26,6 +26,7 @@ from nutkin.model.ir import (
     Model,
     Node,
     Observe,
+    Ode,
     RandomVariable,
     Scan,
     While,
@@ -220,7 +221,7 @@ class _Checker:
                 return Input(label(node), self._input_spec(self.constants[node.blob]))
             case Constant():
                 return Number(literal_spec(node.value, precision=self.precision))
-            case Call() | Element() | LogProbability() | Scan() | While() | Cond():
+            case Call() | Element() | LogProbability() | Scan() | While() | Cond() | Ode():
                 return self._application(node, index)
             case RandomVariable():
                 return self._variable(node, index)

@@ -205,7 +205,7 @@ def test_f32_stays_f32():
 
 
 WRONG = [
-    (made("mixtur", "normal"), {}, 0.5, "no such combination"),
+    (made("mixtur", "flat"), {}, 0.5, "no such combination"),
     (made("truncated", "normal", "normal"), {}, 0.5, "truncated is made of one distribution"),
     (
         made("mixture", "normal", "poisson"),

@@ -74,6 +74,38 @@ defmodule Nutkin.Model.Control do
     |> Container.restore(form)
   end
 
+  @spec ode(term(), term(), term(), (term(), term() -> term()), keyword()) :: term()
+  def ode(state, start, times, fun, opts) do
+    methods = [:tsit5, :dopri5, :dopri8, :kvaerno3, :kvaerno5]
+
+    opts =
+      Option.to_wire!(
+        opts,
+        [method: {:one_of, methods}, rtol: :tolerance, atol: :tolerance, max_steps: :count],
+        "ode"
+      )
+
+    {init, form} = Container.flatten(state)
+    count = length(init)
+
+    {body, captures, nil} =
+      Builder.body(count + 1, "the derivatives of ode", fn [t | state] ->
+        {t |> fun.(Container.restore(state, form)) |> same!(form, "ode"), nil}
+      end)
+
+    %{
+      "kind" => "ode",
+      "init" => references(init, "the state of ode"),
+      "start" => Builder.reference(start, "the start of ode"),
+      "times" => Builder.reference(times, "the times of ode"),
+      "captures" => captures,
+      "body" => body
+    }
+    |> Map.merge(opts)
+    |> Builder.several(count)
+    |> Container.restore(form)
+  end
+
   @doc "What an `if` gives that is decided by a node."
   @spec choose(Node.t(), (() -> term()), (() -> term())) :: term()
   def choose(predicate, on_true, on_false) do
@@ -139,7 +171,7 @@ defmodule Nutkin.Model.Control do
 
       {_values, other} ->
         raise InvalidModel,
-          message: "the function of #{name} must give what it carries on, in the form of the start",
+          message: "the function of #{name} must give values in the form of the start",
           expected: Container.describe(form),
           found: Container.describe(other)
     end

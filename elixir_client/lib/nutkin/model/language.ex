@@ -227,6 +227,22 @@ defmodule Nutkin.Model.Language do
   @spec while(acc, (acc -> value()), (acc -> acc), keyword()) :: acc when acc: term()
   def while(acc, condition, fun, opts), do: Control.while(acc, condition, fun, opts)
 
+  @doc """
+  The solution of a differential equation, d state / dt = `fun.(t, state)`, from `state` at `start`, at increasing `times`.
+
+  `state` is a value, or a tuple or map of values of any shape, `times` a vector {n}: the result has the form of `state`,
+  its values have the shape {n, …}. Adaptive steps, differentiated with respect to everything that `fun` uses.
+
+  Options: `:method`, one of `:tsit5` (by default), `:dopri5`, `:dopri8`, and for stiff equations `:kvaerno3`,
+  `:kvaerno5`; `:rtol` and `:atol`, 1.0e-6 by default; `:max_steps`, 4096, after which the solution is NaN.
+
+      populations = ode(%{hare: h0, lynx: l0}, 0, times, fn _t, z ->
+        %{hare: (a - b * z.lynx) * z.hare, lynx: (d * z.hare - c) * z.lynx}
+      end)
+  """
+  @spec ode(state, value(), value(), (value(), state -> state), keyword()) :: state when state: term()
+  def ode(state, start, times, fun, opts \\ []), do: Control.ode(state, start, times, fun, opts)
+
   for {name, of, what} <- [
         {:log_prob, "density", "log density, or log probability of a count,"},
         {:log_cdf, "cdf", "logarithm of the probability of values up to x"},

@@ -80,6 +80,7 @@ defmodule Nutkin.Model.Option do
 
   defp cast(:boolean, value) when is_boolean(value), do: {:ok, value}
   defp cast(:count, value) when value in @integers and value > 0, do: {:ok, value}
+  defp cast(:tolerance, value) when is_number(value) and value > 0, do: {:ok, value / 1}
   defp cast(:axis, value) when value in @integers, do: {:ok, value}
   defp cast(:axes, value) when value in @integers, do: {:ok, [value]}
   defp cast(:axes, value), do: list_of(value, &(&1 in @integers))
@@ -106,6 +107,7 @@ defmodule Nutkin.Model.Option do
 
   defp describe(:boolean), do: "true or false"
   defp describe(:count), do: "a positive integer"
+  defp describe(:tolerance), do: "a positive number, such as 1.0e-6"
   defp describe(:axis), do: "an axis, such as 0 or -1"
   defp describe(:axes), do: "an axis, or a list of axes"
   defp describe(:sizes), do: "a list of positive integers, one for each axis"

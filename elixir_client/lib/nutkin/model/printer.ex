@@ -58,7 +58,10 @@ defmodule Nutkin.Model.Printer do
 
   defp references(node) do
     lists = Enum.flat_map(~w(init xs captures), &Map.get(node, &1, []))
-    lists ++ Map.values(node["args"] || %{}) ++ Map.values(Map.take(node, ~w(value weight mask predicate)))
+
+    lists ++
+      Map.values(node["args"] || %{}) ++
+      Map.values(Map.take(node, ~w(value weight mask predicate start times)))
   end
 
   # What depends on the other nodes of its block.
@@ -101,6 +104,14 @@ defmodule Nutkin.Model.Printer do
     condition = function(start, node["condition"], carried, &group/1, next, node, texts, scope)
     [_repeated | body] = function(next, node["body"], carried, &group/1, last, node, texts, scope)
     {:lines, condition ++ body}
+  end
+
+  defp write(%{"kind" => "ode"} = node, texts, nodes, index, _arguments, scope) do
+    [t | state] = names(scope, 1 + length(node["init"]))
+    given = Enum.join([group(texts, node["init"]), texts[node["start"]], texts[node["times"]]], ", ")
+    start = "#{group(elements(nodes, index, scope))} = ode(#{given}, fn #{t}, #{group(state)} ->"
+    options = Enum.map(Map.take(node, ~w(method rtol atol max_steps)), &(", " <> option(&1)))
+    {:lines, function(start, node["body"], [t | state], &group/1, "end#{options})", node, texts, scope)}
   end
 
   defp write(%{"kind" => "cond"} = node, texts, nodes, index, _arguments, scope) do

@@ -63,6 +63,15 @@ defmodule Nutkin.Model.ControlTest do
         deterministic(:high, high)
         deterministic(:low, low)
         deterministic(:log_prob, log_prob(normal(0, 1), [0.0, 1.0]))
+
+        orbit =
+          ode(%{x: 1.0, v: 0.0}, 0, [1.0, 2.0], fn _t, s -> %{x: s.v, v: -scale * scale * s.x} end,
+            rtol: 1.0e-9,
+            atol: 1.0e-9
+          )
+
+        deterministic(:x, orbit.x)
+        deterministic(:v, orbit.v)
       end
 
     assert %{"values" => values} = Engine.run(built, dir)
@@ -75,6 +84,12 @@ defmodule Nutkin.Model.ControlTest do
     assert values["nested"] == [-1.0, 4.25, 6.0]
     assert values["acc"] == 0
     assert {values["high"], values["low"]} == {0, [2.0, 3.0]}
+
+    for {x, v, t} <- Enum.zip([values["x"], values["v"], [1, 2]]) do
+      assert_in_delta x, :math.cos(2 * t), 1.0e-6
+      assert_in_delta v, -2 * :math.sin(2 * t), 1.0e-6
+    end
+
     assert_in_delta Enum.at(values["log_prob"], 1), -0.5 * :math.log(2 * :math.pi()) - 0.5, 1.0e-12
   end
 
@@ -91,6 +106,8 @@ defmodule Nutkin.Model.ControlTest do
           end)
 
         root = while(last, &(&1 > 1), &sqrt(&1), max_steps: 30)
+        heat = ode(root, 0, [1, 2], fn t, y -> -a * y * t end, method: :kvaerno5)
+        deterministic(:heat, heat)
         observe(:obs, normal(means, exp(root)), y)
         factor(:f, sum(log_prob(normal(0, 1), y)))
       end
@@ -112,6 +129,10 @@ defmodule Nutkin.Model.ControlTest do
              end, fn a0 ->
                sqrt(a0)
              end, max_steps: 30)
+             v13 = ode(v10, 0, tensor(29 bytes), fn a0, a1 ->
+               multiply(multiply(negate(a), a1), a0)
+             end, method: :kvaerno5)
+             deterministic(:heat, v13)
              observe(:obs, normal(v8, exp(v10)), y)
              factor(:f, sum(log_prob(normal(0, 1), y)))
            >\
@@ -122,7 +143,7 @@ defmodule Nutkin.Model.ControlTest do
     for {message, write} <- [
           {"x is a free variable inside the body of a loop",
            fn -> model(do: scan([1, 2], 0, fn _, acc -> {normal_in_a_body(), acc} end)) end},
-          {"the function of scan must give what it carries on",
+          {"the function of scan must give values in the form of the start",
            fn -> model(do: scan([1, 2], {0, 1}, fn _, {a, _} -> {nil, a} end)) end},
           {"the function of scan gives no pair",
            fn -> model(do: scan([1, 2], 0, fn x, acc -> x + acc end)) end},
