@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nutkin.errors import InvalidModel
-from nutkin.model import elementwise, reductions, structural
+from nutkin.model import elementwise, linear_algebra, reductions, structural
 from nutkin.model.plan import Operands, Plan, Planner
 from nutkin.model.types import DTYPES, Spec, kind
 
@@ -40,6 +40,11 @@ OPERATIONS: dict[str, Operation] = {
     "transpose": Operation(structural.transpose, 1, ("axes",)),
     "concatenate": Operation(structural.concatenate, None, ("axis",)),
     "stack": Operation(structural.stack, None, ("axis",)),
+    **{name: Operation(planner, 1) for name, planner in linear_algebra.UNARY.items()},
+    **{name: Operation(planner, 2) for name, planner in linear_algebra.BINARY.items()},
+    "triangular_solve": Operation(linear_algebra.triangular_solve, 2, ("lower", "left_side", "transform_a")),
+    "matrix_power": Operation(linear_algebra.matrix_power, 1, required=("power",)),
+    "norm": Operation(linear_algebra.norm, 1, ("ord", "axes", "keep_axes")),
 }
 
 
@@ -63,6 +68,14 @@ def _is_real_type(value: Any) -> bool:
     return isinstance(value, str) and value in DTYPES and kind(value) != "c"
 
 
+def _is_order(value: Any) -> bool:
+    return value in linear_algebra.ORDERS if isinstance(value, str) else type(value) in (int, float)
+
+
+def _one_of(names: tuple[str, ...]) -> tuple[Callable[[Any], bool], str]:
+    return lambda value: isinstance(value, str) and value in names, "one of " + ", ".join(names)
+
+
 _INTEGER = (_is_integer, "an integer")
 _INTEGERS = (_is_integers, "a list of integers")
 _BOOLEAN = (_is_boolean, "a boolean")
@@ -77,6 +90,11 @@ _OPTION_KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "lengths": _INTEGERS,
     "strides": _INTEGERS,
     "shape": (_is_shape, "a list of sizes of at least 1"),
+    "lower": _BOOLEAN,
+    "left_side": _BOOLEAN,
+    "transform_a": _one_of(linear_algebra.TRANSFORMS_OF_A),
+    "power": _INTEGER,
+    "ord": (_is_order, "a number, or one of " + ", ".join(linear_algebra.ORDERS)),
     "type": (_is_real_type, "one of " + ", ".join(name for name in DTYPES if kind(name) != "c")),
 }
 

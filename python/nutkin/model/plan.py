@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from jax import Array, lax
 
 from nutkin.errors import InvalidModel
 from nutkin.model.supports import Support
-from nutkin.model.types import DTYPES, Spec, merge, show_shape, to_floating
+from nutkin.model.types import DTYPES, Spec, bits, is_float, merge, show_shape, to_floating
 
 SEVERAL = "several values"
 """What stands for the type of a step that gives a tuple, see `Plan.elements`."""
@@ -85,6 +85,26 @@ def cast(x: Array | np.ndarray, type_name: str) -> Array:
         return x
     dtype = DTYPES[type_name]
     return x if x.dtype == dtype else lax.convert_element_type(x, dtype)
+
+
+def widened(planner: Planner) -> Planner:
+    """Compute in f32 what has no function for floats of 8 and 16 bits, and round the results."""
+
+    def plan(operands: Operands) -> Plan:
+        narrow = planner(operands)
+        casts = tuple("f32" if is_float(name) and bits(name) < 32 else name for name in narrow.casts)
+        if casts == narrow.casts:
+            return narrow
+
+        def run(*values: Array) -> Array | tuple[Array, ...]:
+            results = narrow.run(*values)
+            if not narrow.elements:
+                return cast(results, narrow.type)
+            return tuple(cast(value, spec.type) for value, spec in zip(results, narrow.elements, strict=True))
+
+        return replace(narrow, casts=casts, run=run)
+
+    return plan
 
 
 def broadcast_shapes(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:

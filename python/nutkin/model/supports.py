@@ -77,12 +77,27 @@ def _has_unit_diagonal(x: Any) -> Any:
     return (_is_near(x, 1) | ~np.eye(x.shape[-1], dtype=bool)).all((-2, -1))
 
 
+def _factorizable(x: Any) -> Any:
+    """As a type for which there is linear algebra."""
+    return x if x.dtype in (np.float32, np.float64) else x.astype(np.float64)
+
+
+def _is_symmetric(x: Any) -> Any:
+    """Up to rounding."""
+    x = _factorizable(x)
+    scale = abs(x).max((-2, -1), keepdims=True)
+    return (abs(x - x.swapaxes(-2, -1)) <= _TOLERANCE * scale).all((-2, -1))
+
+
 def _is_covariance(x: Any) -> Any:
     """Symmetric up to rounding, with positive eigenvalues."""
-    transposed = x.swapaxes(-2, -1)
-    scale = abs(x).max((-2, -1), keepdims=True)
-    is_symmetric = (abs(x - transposed) <= _TOLERANCE * scale).all((-2, -1))
-    return is_symmetric & (x.__array_namespace__().linalg.eigvalsh(x) > 0).all(-1)
+    x = _factorizable(x)
+    return _is_symmetric(x) & (x.__array_namespace__().linalg.eigvalsh(x) > 0).all(-1)
+
+
+def _is_invertible(x: Any) -> Any:
+    x = _factorizable(x)
+    return x.__array_namespace__().linalg.matrix_rank(x) == x.shape[-1]
 
 
 def above(bound: str) -> Support:
@@ -182,6 +197,13 @@ CORRELATION = Support(
     lambda x: _is_covariance(x) & _has_unit_diagonal(x),
     event_rank=2,
     transforms=("correlation",),
+)
+SYMMETRIC = Support("a symmetric matrix", _is_symmetric, event_rank=2)
+INVERTIBLE = Support("an invertible matrix", _is_invertible, event_rank=2)
+NONZERO_DIAGONAL = Support(
+    "a matrix without zeros on its diagonal",
+    lambda x: ((x != 0) | ~np.eye(x.shape[-1], dtype=bool)).all((-2, -1)),
+    event_rank=2,
 )
 ADJACENCY = Support(
     "a symmetric matrix of numbers of at least 0, with zeros on its diagonal",

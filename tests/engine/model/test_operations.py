@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from scipy import special
 
+from engine.model import test_linear_algebra as linear_algebra
+from engine.model.operation_runs import check_value, run
 from nutkin.errors import InvalidModel
 from nutkin.model.operations import OPERATIONS, plan_call
 from nutkin.model.plan import cast
@@ -22,22 +24,6 @@ INTS = np.array([-7, -1, 0, 3, 8])
 DIVISORS = np.array([2, -3, 5, -2, 3])
 BYTES = np.array([0, 1, 200, 255], np.uint8)
 CUBE = np.arange(24.0).reshape(2, 3, 4) - 11
-
-
-def run(name: str, *operands: Any, precision: str = "f64", **options: Any) -> tuple[np.ndarray, Spec]:
-    """Numbers are literals, arrays are tensors. -> (result of the compiled operation, the spec inferred)."""
-    is_literal = [isinstance(operand, int | float) for operand in operands]
-    specs = tuple(
-        literal_spec(operand, precision=precision) if literal else Spec(operand.shape, NAMES[operand.dtype])
-        for operand, literal in zip(operands, is_literal, strict=True)
-    )
-    plan = plan_call(name, specs, options, precision=precision)
-
-    @jax.jit
-    def apply(*arrays):
-        return plan.run(*(cast(array, wanted) for array, wanted in zip(arrays, plan.casts, strict=True)))
-
-    return apply(*map(np.asarray, operands)), plan.spec
 
 
 def round_half_away(x: np.ndarray) -> np.ndarray:
@@ -187,15 +173,11 @@ VALUES = [
 
 @pytest.mark.parametrize(("name", "operands", "options", "expected"), VALUES)
 def test_values(name: str, operands: tuple, options: dict[str, Any], expected: np.ndarray) -> None:
-    operands = tuple(np.uint8(x) if isinstance(x, np.ndarray) and x.dtype == bool else x for x in operands)
-    found, spec = run(name, *operands, **options)
-    assert (found.shape, NAMES[found.dtype]) == (spec.shape, spec.type)
-    assert (spec.shape, DTYPES[spec.type]) == (expected.shape, expected.dtype)
-    np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-15)
+    check_value(name, operands, options, expected)
 
 
 def test_every_operation_has_a_case() -> None:
-    assert {case[0] for case in VALUES} == set(OPERATIONS)
+    assert {case[0] for case in (*VALUES, *linear_algebra.VALUES)} == set(OPERATIONS)
 
 
 ANY_TYPE = [name for name, operation in OPERATIONS.items() if operation.arity in (1, 2) and not operation.required]
@@ -214,10 +196,12 @@ def test_inferred_types_are_those_of_the_results(left: str, precision: str) -> N
             types = (left, right)[: OPERATIONS[name].arity]
             plan = plan_call(name, tuple(Spec((3, 3), t) for t in types), {}, precision=precision)
             operands = [jax.ShapeDtypeStruct((3, 3), DTYPES[t]) for t in types]
-            result = jax.eval_shape(
+            results = jax.eval_shape(
                 lambda *xs, plan=plan: plan.run(*(cast(x, t) for x, t in zip(xs, plan.casts, strict=True))), *operands
             )
-            assert (result.shape, NAMES[result.dtype]) == (plan.shape, plan.type), (name, types)
+            specs = plan.elements or (plan.spec,)
+            found = tuple(Spec(x.shape, NAMES[x.dtype]) for x in (results if plan.elements else (results,)))
+            assert found == specs, (name, types)
 
 
 def test_as_type_does_not_exceed_the_precision() -> None:
