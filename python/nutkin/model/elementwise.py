@@ -1,4 +1,4 @@
-"""Element-wise operations: arithmetic, comparison, logic, functions of one argument, `select`, `clip`, `as_type`."""
+"""Element-wise operations: arithmetic, comparison, logic, bits, functions of one argument, `select`, `clip`, types."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array, lax
 
 from nutkin.errors import InvalidModel
+from nutkin.model import special_functions
 from nutkin.model.native import elementary
-from nutkin.model.plan import Operands, Plan, Planner, broadcast_shapes, broadcasts_to, cast
-from nutkin.model.types import bits, is_float, is_integer, show_shape
+from nutkin.model.plan import Operands, Plan, Planner, broadcast_shapes, broadcasts_to, cast, widened
+from nutkin.model.types import DTYPES, bits, is_float, is_integer, show_shape
 
 
 def _arithmetic(function: Callable[..., Array]) -> Planner:
@@ -49,6 +51,43 @@ def _logic(function: Callable[..., Array]) -> Planner:
         )
 
     return plan
+
+
+def _bitwise(name: str, function: Callable[..., Array]) -> Planner:
+    """A function of the bits of integers."""
+
+    def plan(operands: Operands) -> Plan:
+        merged = operands.merged()
+        if not is_integer(merged):
+            raise InvalidModel(
+                f"{name} is for integers", expected="integer types", found=merged, hint="convert with as_type first"
+            )
+        casts = (merged,) * len(operands.specs)
+        return Plan(broadcast_shapes(operands.shapes), merged, casts, lambda *xs: function(*jnp.broadcast_arrays(*xs)))
+
+    return plan
+
+
+def _count(name: str, function: Callable[[Array], Array]) -> Planner:
+    """Counted in 64 bits, into which types of less than a byte have to be moved."""
+
+    def plan(operands: Operands) -> Plan:
+        merged = operands.merged()
+        _bitwise(name, function)(operands)
+        surplus = 64 - bits(merged)
+        mask = np.asarray(2 ** bits(merged) - 1, np.uint64)
+        return Plan(
+            operands.first.shape, merged, ("s64",), lambda x: cast(function(cast(x, "u64") & mask, surplus), merged)
+        )
+
+    return plan
+
+
+def _shift_right(x: Array, by: Array) -> Array:
+    """Copies of the sign come in from the left, if there is one."""
+    return (lax.shift_right_arithmetic if jnp.issubdtype(x.dtype, jnp.signedinteger) else lax.shift_right_logical)(
+        x, by
+    )
 
 
 def _rounding(function: Callable[[Array], Array]) -> Planner:
@@ -153,6 +192,18 @@ def as_type(operands: Operands) -> Plan:
     return Plan(operands.first.shape, wanted, (operands.first.type,), lambda x: cast(x, wanted))
 
 
+def bitcast(operands: Operands) -> Plan:
+    """The same bits read as another type of the same size."""
+    spec, wanted = operands.first, operands.options["type"]
+    if bits(wanted) != bits(spec.type) or (is_float(wanted) and bits(wanted) > bits(operands.precision)):
+        raise InvalidModel(
+            "bitcast keeps the size, and makes no floats above the precision of the model",
+            expected=f"a type of {bits(spec.type)} bits, of the precision {operands.precision}",
+            found=wanted,
+        )
+    return Plan(spec.shape, wanted, (spec.type,), lambda x: lax.bitcast_convert_type(x, DTYPES[wanted]))
+
+
 def _round(x: Array) -> Array:
     return lax.round(x, lax.RoundingMethod.AWAY_FROM_ZERO)
 
@@ -177,6 +228,12 @@ BINARY: dict[str, Planner] = {
     "logical_and": _logic(jnp.logical_and),
     "logical_or": _logic(jnp.logical_or),
     "logical_xor": _logic(jnp.logical_xor),
+    "bitwise_and": _bitwise("bitwise_and", lax.bitwise_and),
+    "bitwise_or": _bitwise("bitwise_or", lax.bitwise_or),
+    "bitwise_xor": _bitwise("bitwise_xor", lax.bitwise_xor),
+    "left_shift": _bitwise("left_shift", lax.shift_left),
+    "right_shift": _bitwise("right_shift", _shift_right),
+    **{name: widened(_floating(function)) for name, function in special_functions.BINARY.items()},
 }
 
 UNARY: dict[str, Planner] = {
@@ -212,4 +269,12 @@ UNARY: dict[str, Planner] = {
     "logical_not": _logic(jnp.logical_not),
     "is_nan": _float_test(jnp.isnan),
     "is_infinity": _float_test(jnp.isinf),
+    "bitwise_not": _bitwise("bitwise_not", lax.bitwise_not),
+    "population_count": _count("population_count", lambda x, _surplus: lax.population_count(x)),
+    "count_leading_zeros": _count("count_leading_zeros", lambda x, surplus: lax.clz(x) - surplus),
+    **{name: widened(_floating(function)) for name, function in special_functions.UNARY.items()},
+}
+
+TERNARY: dict[str, Planner] = {
+    name: widened(_floating(function)) for name, function in special_functions.TERNARY.items()
 }

@@ -26,7 +26,9 @@ class Operation:
 OPERATIONS: dict[str, Operation] = {
     **{name: Operation(planner, 2) for name, planner in elementwise.BINARY.items()},
     **{name: Operation(planner, 1) for name, planner in elementwise.UNARY.items()},
+    **{name: Operation(planner, 3) for name, planner in elementwise.TERNARY.items()},
     "as_type": Operation(elementwise.as_type, 1, required=("type",)),
+    "bitcast": Operation(elementwise.bitcast, 1, required=("type",)),
     "select": Operation(elementwise.select, 3),
     "clip": Operation(elementwise.clip, 3),
     **{name: Operation(planner, 1, ("axes", "keep_axes")) for name, planner in reductions.REDUCTIONS.items()},

@@ -5,16 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 import jax
+import ml_dtypes
 import numpy as np
 import pytest
 from scipy import special
 
 from engine.model import test_linear_algebra as linear_algebra
+from engine.model import test_special_functions as special_functions
 from engine.model.operation_runs import check_value, run
 from nutkin.errors import InvalidModel
 from nutkin.model.operations import OPERATIONS, plan_call
 from nutkin.model.plan import cast
-from nutkin.model.types import DTYPES, NAMES, Spec, literal_spec
+from nutkin.model.types import DTYPES, NAMES, Spec, is_integer, literal_spec
 
 X = np.array([[-2.5, -0.5, 0.5], [1.5, 2.5, 0.0]])
 Y = np.array([[2.0], [-3.0]])
@@ -108,6 +110,20 @@ VALUES = [
     ("is_nan", (np.array([np.nan, np.inf, 0.0]),), {}, np.uint8([1, 0, 0])),
     ("is_nan", (INTS,), {}, np.zeros(5, np.uint8)),
     ("is_infinity", (np.array([np.nan, -np.inf, 0.0]),), {}, np.uint8([0, 1, 0])),
+    ("bitwise_and", (BYTES, INTS[:4]), {}, BYTES.astype(np.int64) & INTS[:4]),
+    ("bitwise_or", (BYTES, 3), {}, BYTES | np.uint8(3)),
+    ("bitwise_xor", (INTS, DIVISORS), {}, INTS ^ DIVISORS),
+    ("bitwise_not", (INTS,), {}, -INTS - 1),
+    ("left_shift", (BYTES, 1), {}, BYTES << np.uint8(1)),
+    ("left_shift", (INTS, 70), {}, INTS * 0),
+    ("right_shift", (INTS, 1), {}, np.array([-4, -1, 0, 1, 4])),
+    ("right_shift", (INTS, 64), {}, np.array([-1, -1, 0, 0, 0])),
+    ("right_shift", (BYTES, 1), {}, BYTES >> np.uint8(1)),
+    ("population_count", (INTS.astype(np.int8),), {}, np.array([6, 8, 0, 2, 1], np.int8)),
+    ("count_leading_zeros", (INTS.astype(np.int16),), {}, np.array([0, 0, 16, 14, 12], np.int16)),
+    ("count_leading_zeros", (np.array([0, 1, 7], ml_dtypes.uint4),), {}, np.array([4, 3, 1], ml_dtypes.uint4)),
+    ("bitcast", (np.array([1.0, -0.0]),), {"type": "u64"}, np.array([0x3FF << 52, 1 << 63], np.uint64)),
+    ("bitcast", (np.array([0x3F800000], np.int32),), {"type": "f32"}, np.array([1.0], np.float32)),
     ("as_type", (X,), {"type": "s32"}, np.array([[-2, 0, 0], [1, 2, 0]], np.int32)),
     ("as_type", (np.array([np.nan, np.inf, -np.inf]),), {"type": "s8"}, np.array([0, 127, -128], np.int8)),
     ("as_type", (INTS,), {"type": "f32"}, INTS.astype(np.float32)),
@@ -177,7 +193,7 @@ def test_values(name: str, operands: tuple, options: dict[str, Any], expected: n
 
 
 def test_every_operation_has_a_case() -> None:
-    assert {case[0] for case in (*VALUES, *linear_algebra.VALUES)} == set(OPERATIONS)
+    assert {case[0] for case in (*VALUES, *linear_algebra.VALUES, *special_functions.VALUES)} == set(OPERATIONS)
 
 
 ANY_TYPE = [name for name, operation in OPERATIONS.items() if operation.arity in (1, 2) and not operation.required]
@@ -189,9 +205,12 @@ def test_inferred_types_are_those_of_the_results(left: str, precision: str) -> N
     """All operations on all pairs of types, traced but not compiled."""
     for name in ANY_TYPE:
         for right in ("s4", "u64", "s64", "bf16", "f32") if OPERATIONS[name].arity == 2 else (left,):
-            if name in ("quotient", "take") and right not in ("s4", "u64", "s64"):
+            of_integers = (
+                name == "quotient" or name.startswith("bitwise_") or name.endswith(("_shift", "_count", "zeros"))
+            )
+            if (of_integers or name == "take") and not is_integer(right):
                 continue
-            if name == "quotient" and left not in ("u2", "u8", "s32", "u64"):
+            if of_integers and not is_integer(left):
                 continue
             types = (left, right)[: OPERATIONS[name].arity]
             plan = plan_call(name, tuple(Spec((3, 3), t) for t in types), {}, precision=precision)
@@ -236,6 +255,9 @@ REFUSED = [
     ("pow", (S3, literal_spec(-1, precision="f64")), {}, "negative exponent"),
     ("select", (F3, F23, ONE), {}, "shape of the predicate"),
     ("clip", (F3, F3, ONE), {}, "max and min"),
+    ("bitwise_and", (S3, F3), {}, "bitwise_and is for integers"),
+    ("population_count", (F3,), {}, "population_count is for integers"),
+    ("bitcast", (F3,), {"type": "s32"}, "a type of 64 bits"),
     ("as_type", (F3,), {}, "type is missing"),
     ("as_type", (F3,), {"type": "c64"}, "one of u2"),
     ("as_type", (F3,), {"type": "float"}, "'float'"),
