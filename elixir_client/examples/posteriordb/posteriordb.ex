@@ -7,7 +7,8 @@ defmodule Posteriordb do
       make posteriordb ONLY="arK-arK nes1972-nes"    # or some
   """
 
-  alias Posteriordb.{ARK, BLR, Diamonds, Earnings, EightSchools, Kidiq, Kilpisjarvi, Mesquite, NES}
+  alias Posteriordb.{ARK, BLR, Diamonds, Earnings, EightSchools, GARCH, GaussianProcess, HMM, Kidiq}
+  alias Posteriordb.{Kilpisjarvi, LotkaVolterra, Mesquite, Mixture, NES}
 
   @doc """
   The models by name.
@@ -16,6 +17,7 @@ defmodule Posteriordb do
   def models do
     %{
       "arK-arK" => ARK.ark(),
+      "bball_drive_event_0-hmm_drive_0" => HMM.hmm_drive_0(),
       "diamonds-diamonds" => Diamonds.diamonds(),
       "earnings-log10earn_height" => Earnings.log10earn_height(),
       "earnings-logearn_height" => Earnings.logearn_height(),
@@ -23,6 +25,10 @@ defmodule Posteriordb do
       "earnings-logearn_interaction" => Earnings.logearn_interaction(),
       "earnings-logearn_logheight_male" => Earnings.logearn_logheight_male(),
       "eight_schools-eight_schools_noncentered" => EightSchools.eight_schools_noncentered(),
+      "garch-garch11" => GARCH.garch11(),
+      "gp_pois_regr-gp_pois_regr" => GaussianProcess.gp_pois_regr(),
+      "hmm_example-hmm_example" => HMM.hmm_example(),
+      "hudson_lynx_hare-lotka_volterra" => LotkaVolterra.lotka_volterra(),
       "kidiq-kidscore_interaction" => Kidiq.kidscore_interaction(),
       "kidiq-kidscore_momhs" => Kidiq.kidscore_momhs(),
       "kidiq-kidscore_momhsiq" => Kidiq.kidscore_momhsiq(),
@@ -30,6 +36,7 @@ defmodule Posteriordb do
       "kidiq_with_mom_work-kidscore_interaction_c" => Kidiq.kidscore_interaction_c(),
       "kidiq_with_mom_work-kidscore_interaction_z" => Kidiq.kidscore_interaction_z(),
       "kilpisjarvi_mod-kilpisjarvi" => Kilpisjarvi.kilpisjarvi(),
+      "low_dim_gauss_mix-low_dim_gauss_mix" => Mixture.low_dim_gauss_mix(),
       "mesquite-logmesquite" => Mesquite.logmesquite(),
       "mesquite-logmesquite_logva" => Mesquite.logmesquite_logva(),
       "mesquite-logmesquite_logvas" => Mesquite.logmesquite_logvas(),
