@@ -42,7 +42,7 @@ def plan_node(node: Applied, nodes: Sequence[Node], steps: Sequence[Step], preci
     args = tuple(references(node).values())
     specs = tuple(steps[reference].spec for reference in args)
     if isinstance(node, Element):
-        return Application(_plan_element(node, nodes, steps), args)
+        return Application(_plan_element(node, nodes, steps), args, node)
 
     def plan_body(body: Body, arguments: Sequence[Spec]) -> tuple[tuple[Spec, ...], Function]:
         return _plan_body(body, arguments, precision)
@@ -60,7 +60,7 @@ def plan_node(node: Applied, nodes: Sequence[Node], steps: Sequence[Step], preci
             plan = plan_cond(node, specs, plan_body, precision)
         case Ode():
             plan = plan_ode(node, specs, plan_body, precision)
-    return Application(plan, args)
+    return Application(plan, args, node)
 
 
 def _plan_element(node: Element, nodes: Sequence[Node], steps: Sequence[Step]) -> Plan:

@@ -5,7 +5,6 @@ Everything here can be traced by JAX: it is the caller who compiles, and who dec
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,10 +12,12 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jax import Array, lax
+from jax import Array
 
 from nutkin.errors import InvalidOption
+from nutkin.model.coordinates import Coordinates, Layout
 from nutkin.model.evaluation import apply, operand
+from nutkin.model.ir import Observe
 from nutkin.model.observations import observation_sum
 from nutkin.model.operations import close_matches
 from nutkin.model.plan import cast
@@ -26,6 +27,7 @@ from nutkin.model.steps import (
     Application,
     Computed,
     Input,
+    Joined,
     Likelihood,
     Number,
     Observation,
@@ -72,13 +74,13 @@ class Density:
         self.program = program
         steps = program.steps
         self._variables = {index: step for index, step in enumerate(steps) if isinstance(step, Variable)}
-        self._offsets: dict[int, int] = {}
-        self.dimension = 0
-        for index, variable in self._variables.items():
-            self._offsets[index] = self.dimension
-            self.dimension += math.prod(variable.unconstrained_shape)
+        self._layout = Layout(self._variables)
         self._density_nodes = program.needed_by(program.terms)
         self._output_nodes = program.needed_by(program.outputs)
+
+    @property
+    def dimension(self) -> int:
+        return self._layout.dimension
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
@@ -87,8 +89,8 @@ class Density:
                 variable.name,
                 variable.spec.shape,
                 variable.spec.type,
-                math.prod(variable.unconstrained_shape),
-                self._offsets[index],
+                self._layout.size(index),
+                self._layout.offsets[index],
             )
             for index, variable in self._variables.items()
         )
@@ -100,7 +102,7 @@ class Density:
 
     @property
     def observed(self) -> tuple[str, ...]:
-        return tuple(step.name for step in self.program.steps if isinstance(step, Observation | Likelihood))
+        return tuple(node.name for node in self.program.model.nodes if isinstance(node, Observe))
 
     @property
     def given(self) -> tuple[int, ...]:
@@ -110,37 +112,49 @@ class Density:
 
     def log_density(self, position: Array, inputs: Inputs) -> Array:
         """The log density at a position, log-Jacobians included: a scalar of the program's precision."""
-        return sum(self.terms(position, inputs).values(), start=jnp.zeros((), self._dtype))
+        return sum(self._terms(position, inputs).values(), start=jnp.zeros((), self._dtype))
 
     def terms(self, position: Array, inputs: Inputs) -> dict[str, Array]:
         """What every rv, observe and factor node adds to the log density, by name."""
-        coordinates = self._coordinates(position)
+        return {self.program.label(index): term for index, term in self._terms(position, inputs).items()}
+
+    def _terms(self, position: Array, inputs: Inputs) -> dict[int, Array]:
+        coordinates = self._layout.split(position)
         values: dict[int, Array] = {}
-        terms: dict[str, Array] = {}
+        terms: dict[int, Array] = {}
         for index in self._density_nodes:
             step = self.program.steps[index]
             if isinstance(step, Variable):
-                values[index] = self._constrain(step, coordinates[index], values)
-                terms[step.name] = self._variable_term(step, coordinates[index], values[index], values)
+                values[index] = self._value(index, coordinates, values)
+                if step.is_counted:
+                    terms[index] = self._variable_term(step, coordinates.of(index), values[index], values)
+            elif isinstance(step, Joined):
+                stacked, bounds = coordinates.stacked(step.members), self._floats(step.bounds, values)
+                values[index] = step.constrain(stacked, *bounds)
+                if step.transform is not None:
+                    terms[index] = step.transform.log_jacobian(stacked, *bounds)
             elif isinstance(step, Observation):
-                terms[step.name] = self._observation_term(step, values, inputs)
+                terms[index] = self._observation_term(step, values, inputs)
             elif isinstance(step, Likelihood):
-                terms[step.name] = step.term(inputs[index], *self._floats(step.args, values))
+                terms[index] = step.term(inputs[index], *self._floats(step.args, values))
             elif isinstance(step, Term):
-                terms[step.name] = jnp.sum(cast(values[step.value], self.program.precision))
+                terms[index] = jnp.sum(cast(values[step.value], self.program.precision))
             else:
                 values[index] = self._evaluate(index, values, inputs)
         return terms
 
     def outputs(self, position: Array, inputs: Inputs) -> dict[str, Array]:
         """The constrained parameters and the deterministic values at a position, by name."""
-        coordinates = self._coordinates(position)
+        coordinates = self._layout.split(position)
         values: dict[int, Array] = {}
         outputs: dict[str, Array] = {}
         for index in self._output_nodes:
             step = self.program.steps[index]
             if isinstance(step, Variable):
-                values[index] = outputs[step.name] = self._constrain(step, coordinates[index], values)
+                values[index] = outputs[step.name] = self._value(index, coordinates, values)
+            elif isinstance(step, Joined):
+                bounds = self._floats(step.bounds, values)
+                values[index] = step.constrain(coordinates.stacked(step.members), *bounds)
             elif isinstance(step, Output):
                 outputs[step.name] = jnp.asarray(values[step.value])
             else:
@@ -187,10 +201,12 @@ class Density:
         parents = [parent for index in given for parent in self._parents(index)]
         for index in self.program.needed_by(parents, plus=given):
             step = self.program.steps[index]
-            if not isinstance(step, Variable):
+            if not isinstance(step, Variable | Joined):
                 known[index] = self._evaluate(index, known, inputs)
                 continue
-            if index not in given:
+            missing = [m for m in (step.members if isinstance(step, Joined) else (index,)) if m not in given]
+            if missing:
+                step, index = self.program.steps[missing[0]], missing[0]
                 raise InvalidOption(
                     f"the parameter {step.name} is needed to place the values given",
                     node=step.name,
@@ -199,9 +215,13 @@ class Density:
                     found=", ".join(values),
                     hint="parameters with centered: false, and those between bounds, depend on their parents",
                 )
+            if isinstance(step, Joined):
+                known[index] = self._joined(step, given, known)
+                continue
             coordinates = self._unconstrain(index, given[index], known)
             known[index] = jnp.asarray(given[index])
-            place = slice(self._offsets[index], self._offsets[index] + coordinates.size)
+            offset = self._layout.offsets[index]
+            place = slice(offset, offset + coordinates.size)
             position[place], mask[place] = coordinates.ravel(), True
         return position, mask
 
@@ -222,13 +242,6 @@ class Density:
     def _dtype(self) -> np.dtype:
         return DTYPES[self.program.precision]
 
-    def _coordinates(self, position: Array) -> dict[int, Array]:
-        """The coordinates of every parameter, by node index."""
-        shapes = {index: variable.unconstrained_shape for index, variable in self._variables.items()}
-        # The gradient of one split is one concatenation; that of many slices is a sum of as many padded vectors.
-        pieces = lax.split(position, [math.prod(shape) for shape in shapes.values()]) if shapes else []
-        return {index: piece.reshape(shape) for (index, shape), piece in zip(shapes.items(), pieces, strict=True)}
-
     def _evaluate(self, index: int, values: Mapping[int, Array], inputs: Inputs) -> Array:
         match self.program.steps[index]:
             case Input() | Computed():
@@ -245,6 +258,13 @@ class Density:
 
     def _floats(self, indices: Iterable[int], values: Mapping[int, Array]) -> tuple[Array, ...]:
         return tuple(operand(self.program.steps, index, self.program.precision, values) for index in indices)
+
+    def _value(self, index: int, coordinates: Coordinates, values: Mapping[int, Array]) -> Array:
+        variable = self._variables[index]
+        if variable.of is not None:
+            step, place = variable.of
+            return values[step][place]
+        return self._constrain(variable, coordinates.of(index), values)
 
     def _constrain(self, variable: Variable, coordinates: Array, values: Mapping[int, Array]) -> Array:
         if not variable.centered:
@@ -275,6 +295,12 @@ class Density:
         mask = None if step.mask is None else values[step.mask]
         total = observation_sum(step, value, self._floats(step.args, values), weight=weight, mask=mask)
         return total if step.constant is None else total + inputs[step.constant]
+
+    def _joined(self, step: Joined, given: Mapping[int, np.ndarray], known: Mapping[int, Array]) -> Array:
+        """The values of the step, from those of its members."""
+        if all(self._variables[member].centered for member in step.members):
+            return jnp.stack([given[member] for member in step.members])
+        return jnp.stack([self._unconstrain(member, given[member], known) for member in step.members])
 
     def _location_scale(self, variable: Variable, values: Mapping[int, Array]) -> tuple[Array, Array]:
         named = dict(zip(variable.family.parameters, variable.args, strict=True))

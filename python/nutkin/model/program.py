@@ -40,6 +40,7 @@ from nutkin.model.steps import (
     Application,
     Computed,
     Input,
+    Joined,
     Likelihood,
     Number,
     Observation,
@@ -100,8 +101,12 @@ class Program:
     @property
     def terms(self) -> tuple[int, ...]:
         """The nodes that add to the log density."""
-        terms = Variable | Observation | Likelihood | Term
-        return tuple(index for index, step in enumerate(self.steps) if isinstance(step, terms))
+
+        def adds(step: Step) -> bool:
+            return step.is_counted if isinstance(step, Variable) else isinstance(step, terms)
+
+        terms = Joined | Observation | Likelihood | Term
+        return tuple(index for index, step in enumerate(self.steps) if adds(step))
 
     @property
     def outputs(self) -> tuple[int, ...]:
@@ -122,19 +127,34 @@ class Program:
     def needed_by(
         self, roots: Iterable[int], *, plus: Iterable[int] = (), through_computed: bool = False
     ) -> tuple[int, ...]:
-        """The roots, all that they depend on, and the nodes `plus` themselves, in order.
+        """The roots, all that they depend on, and the nodes `plus`, each after what it depends on.
 
+        `plus`: nodes whose values are known, so that what they depend on is not needed for them.
         `through_computed`: also what those values depend on that are computed once for a data set.
         """
-        pending, needed = list(roots), set()
+        known = frozenset(plus)
+        pending, needed = sorted(roots, reverse=True), {}
         while pending:
             index = pending.pop()
-            if index not in needed:
-                needed.add(index)
-                step = self.steps[index]
-                is_opened = through_computed and isinstance(step, Computed)
-                pending.extend(step.application.args if is_opened else step.references)
-        return tuple(sorted(needed.union(plus)))
+            if index in needed:
+                continue
+            step = self.steps[index]
+            is_opened = through_computed and isinstance(step, Computed)
+            references = step.application.args if is_opened else () if index in known else step.references
+            missing = [reference for reference in references if reference not in needed]
+            if missing:
+                pending.extend((index, *sorted(missing, reverse=True)))
+            else:
+                needed[index] = None
+        return (*needed, *sorted(known - needed.keys()))
+
+    def label(self, index: int) -> str:
+        """What is said of a step: the name or the operation of its node, also of one that is not written so."""
+        if index < len(self.model.nodes):
+            return label(self.model.nodes[index])
+        step = self.steps[index]
+        node = step.application.node if isinstance(step, Computed) else getattr(step, "node", None)
+        return label(node) if node is not None else getattr(step, "name", "constant")
 
     def rewritten(self, steps: Mapping[int, Step], *applied: Rewrite) -> Program:
         """With these steps in place of those of the same index, or behind the last."""
@@ -321,6 +341,7 @@ class _Checker:
             node.mask,
             node.reduce == "mean",
             is_checked,
+            node.dist,
         )
 
     def _arguments(self, node: RandomVariable | Observe, index: int) -> tuple[Family, tuple[int, ...], dict[str, Spec]]:

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 from jax import Array
 
 from nutkin.model.distributions import Family
+from nutkin.model.ir import Call, Combination, Node
 from nutkin.model.plan import Plan
 from nutkin.model.transforms import Transform
 from nutkin.model.types import Spec
@@ -37,10 +38,16 @@ class Number:
 
 @dataclass(frozen=True)
 class Application:
-    """The application of an operation to earlier nodes."""
+    """The application of an operation to earlier steps. `node`: where it is written, or as it would be."""
 
     plan: Plan
     args: tuple[int, ...]
+    node: Node | None = None
+
+    @property
+    def op(self) -> str | None:
+        """The name of the operation; None for a loop and the like."""
+        return self.node.op if isinstance(self.node, Call) else None
 
     @property
     def spec(self) -> Spec:
@@ -65,7 +72,11 @@ class Computed:
 
 @dataclass(frozen=True)
 class Variable:
-    """A free parameter. `args` are in the family's order; `transform` is None for the identity."""
+    """A free parameter. `args` are in the family's order; `transform` is None for the identity.
+
+    `of`: the step, and the place along its first axis, where a rewrite has put the value; `is_counted`: its log density
+    is not in another step.
+    """
 
     name: str
     family: Family
@@ -74,6 +85,8 @@ class Variable:
     transform: Transform | None
     bounds: tuple[int, ...]
     centered: bool
+    of: tuple[int, int] | None = None
+    is_counted: bool = True
 
     @property
     def unconstrained_shape(self) -> tuple[int, ...]:
@@ -86,7 +99,30 @@ class Variable:
 
     @property
     def references(self) -> tuple[int, ...]:
-        return self.args
+        value = () if self.of is None else self.of[:1]
+        return (*self.args, *value) if self.is_counted else value
+
+
+@dataclass(frozen=True)
+class Joined:
+    """The values of variables of one kind, stacked along a first axis: those of their coordinates by the transform.
+
+    Its term is the log-Jacobian. The log density of the values is that of an observation of them, put there by the
+    same rewrite.
+    """
+
+    name: str
+    members: tuple[int, ...]
+    spec: Spec
+    transform: Transform | None
+    bounds: tuple[int, ...]
+
+    def constrain(self, coordinates: Array, *bounds: Array) -> Array:
+        return coordinates if self.transform is None else self.transform.constrain(coordinates, *bounds)
+
+    @property
+    def references(self) -> tuple[int, ...]:
+        return self.bounds
 
 
 @dataclass(frozen=True)
@@ -107,6 +143,7 @@ class Observation:
     mask: int | None
     mean: bool
     is_checked: bool
+    dist: str | Combination
     parts: tuple[str, ...] = ("kernel", "normalizer", "carrier")
     constant: int | None = None
 
@@ -119,6 +156,15 @@ class Observation:
     def references(self) -> tuple[int, ...]:
         parts = (*self.args, *self.observed) if self.parts else ()
         return parts if self.constant is None else (*parts, self.constant)
+
+
+@dataclass(frozen=True)
+class Covered:
+    """An observation or a factor whose part of the log density another step has."""
+
+    name: str
+    spec: Spec
+    references: ClassVar[tuple[int, ...]] = ()
 
 
 @dataclass(frozen=True)
@@ -168,7 +214,7 @@ class Output:
         return (self.value,)
 
 
-Step = Input | Number | Application | Computed | Variable | Observation | Likelihood | Term | Output
+Step = Input | Number | Application | Computed | Variable | Joined | Observation | Covered | Likelihood | Term | Output
 
 GIVEN = (Input, Computed, Likelihood)
 """The steps that need a value at evaluation: an array, or what a likelihood has prepared."""

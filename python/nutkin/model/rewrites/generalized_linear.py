@@ -20,12 +20,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from nutkin.model.ir import Call
 from nutkin.model.native import glm
 from nutkin.model.program import Program, Rewrite
 from nutkin.model.rewrites.design import Columns, coefficient, has_data_rows, observed_rows, row_factors
 from nutkin.model.rewrites.linear import Block, linear_predictor
-from nutkin.model.steps import Likelihood, Observation
+from nutkin.model.steps import Application, Likelihood, Observation
 from nutkin.model.types import DTYPES
 
 NAME = "generalized_linear"
@@ -63,7 +62,7 @@ def generalized_linear(program: Program) -> Program:
         index: likelihood
         for index, step in enumerate(program.steps)
         if isinstance(step, Observation)
-        and (family := _FAMILIES.get(program.model.nodes[index].dist)) is not None
+        and (family := _FAMILIES.get(step.dist)) is not None
         and (likelihood := _likelihood(program, step, family)) is not None
     }
     return program.rewritten(found, *(Rewrite(NAME, step.name) for step in found.values()))
@@ -105,10 +104,9 @@ def _predictor(program: Program, node: int, link: str | None) -> int | None:
     """The node of the linear predictor: the parameter itself, or what its link is applied to."""
     if link is None:
         return node
-    nodes = program.model.nodes
-    call = nodes[node] if node < len(nodes) else None
-    if isinstance(call, Call) and call.op == link and program.steps[node].spec.type == program.precision:
-        return call.args[0]
+    step = program.steps[node]
+    if isinstance(step, Application) and step.op == link and step.spec.type == program.precision:
+        return step.args[0]
     return None
 
 

@@ -118,10 +118,9 @@ class _Reader:
         if steps[node].spec.size == 1:
             self.blocks.append(Block(rows, coefficient.times(node)))
             return ()
-        call = self.program.model.nodes[node] if node < len(self.program.model.nodes) else None
-        if not isinstance(call, Call) or not isinstance(steps[node], Application):
+        if not isinstance(steps[node], Application):
             return None
-        match call.op, steps[node].args:
+        match steps[node].op, steps[node].args:
             case "add", (a, b):
                 return (a, rows, coefficient), (b, rows, coefficient)
             case "subtract", (a, b):
@@ -136,7 +135,7 @@ class _Reader:
                 if (scaled := self._scaled(b, rows, coefficient, Product.over)) is not None:
                     return ((a, *scaled),)
             case "dot", (a, b):
-                return self._matrix(call, a, b, rows, coefficient)
+                return self._matrix(steps[node].node, a, b, rows, coefficient)
             case "take", (x, index):
                 return self._group(x, index, rows, coefficient)
             case (("reshape" | "broadcast" | "squeeze" | "as_type"), (a,)):

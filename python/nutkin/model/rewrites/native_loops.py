@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from nutkin.model.ir import Call, label
+from nutkin.model.ir import Call
 from nutkin.model.native import loops
 from nutkin.model.plan import Plan
 from nutkin.model.program import Program, Rewrite
@@ -60,9 +60,8 @@ def _replaced(program: Program, name: str, op: str, plan: Callable[[Call, Applic
             step = program.steps[index]
             if index in program.parameter_free or not isinstance(step, Application) or not is_float(step.spec.type):
                 continue
-            call = program.model.nodes[index]
-            if isinstance(call, Call) and call.op == op and (replacement := plan(call, step)) is not None:
+            if step.op == op and (replacement := plan(step.node, step)) is not None:
                 yield index, replace(step, plan=replacement)
 
     steps = dict(found())
-    return program.rewritten(steps, *(Rewrite(name, label(program.model.nodes[index])) for index in steps))
+    return program.rewritten(steps, *(Rewrite(name, program.label(index)) for index in steps))

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from jax import Array
 
-from nutkin.model.ir import Call, Element, label
+from nutkin.model.ir import Element
 from nutkin.model.observations import observation_sum
 from nutkin.model.plan import Plan
 from nutkin.model.program import Program, Rewrite
@@ -31,7 +31,7 @@ def parameter_free(program: Program) -> Program:
         if isinstance(step, Observation) and (parts := _constant_parts(program, step)):
             program = _split(program, index, step, parts)
     values = {index: Computed(program.steps[index]) for index in sorted(set(_kept(program)))}
-    return program.rewritten(values, *(Rewrite(NAME, label(program.model.nodes[index])) for index in values))
+    return program.rewritten(values, *(Rewrite(NAME, program.label(index)) for index in values))
 
 
 def _constant_parts(program: Program, step: Observation) -> tuple[str, ...]:
@@ -103,8 +103,8 @@ def _kept(program: Program) -> Iterator[int]:
 
 
 def _is_view(program: Program, index: int) -> bool:
-    node = program.model.nodes[index]
-    return isinstance(node, Element) or (isinstance(node, Call) and node.op in _VIEWS)
+    step = program.steps[index]
+    return step.op in _VIEWS or isinstance(step.node, Element)
 
 
 def _work(program: Program, root: int) -> tuple[int, int]:

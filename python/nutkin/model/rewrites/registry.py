@@ -8,11 +8,13 @@ from nutkin.errors import InvalidOption
 from nutkin.model.operations import close_matches
 from nutkin.model.program import Program
 from nutkin.model.rewrites.generalized_linear import generalized_linear
+from nutkin.model.rewrites.joined import joined
 from nutkin.model.rewrites.native_loops import cumulative_sum, segment_sum
 from nutkin.model.rewrites.normal_sufficient_statistics import normal_sufficient_statistics
 from nutkin.model.rewrites.parameter_free import parameter_free
 
 REWRITES: dict[str, Callable[[Program], Program]] = {
+    "joined": joined,
     "normal_sufficient_statistics": normal_sufficient_statistics,
     "generalized_linear": generalized_linear,
     "segment_sum": segment_sum,
