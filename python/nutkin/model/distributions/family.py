@@ -77,12 +77,24 @@ class Parts:
 
 
 @dataclass(frozen=True)
+class Cumulative:
+    """log P(X <= x) and log P(X > x): functions of x and the parameters, which broadcast and are of one floating type.
+
+    Below the support they are -inf and 0, above it 0 and -inf. Counts are numbers too: x is rounded down.
+    """
+
+    log_cdf: Part
+    log_sf: Part
+
+
+@dataclass(frozen=True)
 class Family:
     """A distribution of the model language. The functions of `density` take the parameters in the table's order.
 
     `event`: the event axes of a value, by name; an axis that no parameter has takes its size from the value.
     `location_scale`: the names of location and scale, where x = location + scale z with z of a standard member.
     `sized`: the support for event axes of these sizes, where it depends on them.
+    `cumulative`: both tails of the distribution of a number, None where no form of them is known.
     """
 
     parameters: Mapping[str, Parameter]
@@ -92,6 +104,7 @@ class Family:
     event: tuple[str, ...] = ()
     location_scale: tuple[str, str] | None = None
     sized: Callable[[Mapping[str, int]], Support] | None = None
+    cumulative: Cumulative | None = None
 
     @property
     def event_rank(self) -> int:
