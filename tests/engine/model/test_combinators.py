@@ -206,7 +206,7 @@ def test_f32_stays_f32():
 
 WRONG = [
     (made("mixtur", "flat"), {}, 0.5, "no such combination"),
-    (made("truncated", "normal", "normal"), {}, 0.5, "truncated is made of one distribution"),
+    (made("truncated", "flat", "flat"), {}, 0.5, "truncated is made of one distribution"),
     (
         made("mixture", "normal", "poisson"),
         {"weights": [0.5, 0.5], "0.mu": 0, "0.sigma": 1, "1.mu": 1},

@@ -1,4 +1,5 @@
-"""The distributions of the model language: one table of their parameters, supports and log densities.
+"""The distributions of the model language: one table of their parameters, supports, log densities and
+distribution functions.
 
 Names and parameters are those of Stan and PyMC (a gamma has a rate, a normal a standard deviation).
 """
@@ -6,16 +7,18 @@ Names and parameters are those of Stan and PyMC (a gamma has a rate, a normal a 
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 
 from nutkin.errors import InvalidModel
 from nutkin.model.distributions import bounded, categories, counts, matrices, positive, real, series, vectors
 from nutkin.model.distributions.combinators import combine
+from nutkin.model.distributions.cumulative import CUMULATIVES
 from nutkin.model.distributions.family import Family as Family
 from nutkin.model.distributions.family import spoken as spoken
 from nutkin.model.ir import Combination
 from nutkin.model.operations import close_matches
 
-DISTRIBUTIONS: dict[str, Family] = {
+_FAMILIES: dict[str, Family] = {
     **real.FAMILIES,
     **positive.FAMILIES,
     **bounded.FAMILIES,
@@ -24,6 +27,10 @@ DISTRIBUTIONS: dict[str, Family] = {
     **vectors.FAMILIES,
     **matrices.FAMILIES,
     **series.FAMILIES,
+}
+
+DISTRIBUTIONS: dict[str, Family] = {
+    name: replace(family, cumulative=CUMULATIVES.get(name)) for name, family in _FAMILIES.items()
 }
 
 

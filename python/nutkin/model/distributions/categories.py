@@ -24,7 +24,7 @@ def _is_category(x: Array, size: int) -> Array:
     return x[..., None] == np.arange(size).astype(x.dtype)
 
 
-def _entry(x: Array, table: Array) -> Array:
+def entry(x: Array, table: Array) -> Array:
     """table[…, x]: by comparison, since the gradient of an index would be a scatter."""
     return jnp.sum(jnp.where(_is_category(x, table.shape[-1]), table, 0), axis=-1)
 
@@ -35,16 +35,16 @@ def logsumexp(x: Array) -> Array:
     return log(jnp.sum(exp(x - largest), axis=-1)) + largest[..., 0]
 
 
-_CATEGORICAL = LogDensity(kernel=lambda x, p: _entry(x, log(p)))
+_CATEGORICAL = LogDensity(kernel=lambda x, p: entry(x, log(p)))
 
-_CATEGORICAL_LOGIT = LogDensity(kernel=_entry, normalizer=logsumexp)
+_CATEGORICAL_LOGIT = LogDensity(kernel=entry, normalizer=logsumexp)
 
 
 def _between(x: Array, cutpoints: Array) -> tuple[Array, Array, Array, Array]:
     """The cutpoints below and above each category, 0 where there is none; whether it is the first, the last."""
     size = cutpoints.shape[-1]
     is_first, is_last = x == 0, x == size
-    return _entry(x - 1, cutpoints), _entry(x, cutpoints), is_first, is_last
+    return entry(x - 1, cutpoints), entry(x, cutpoints), is_first, is_last
 
 
 def _ordered_logistic(x: Array, eta: Array, cutpoints: Array) -> Array:

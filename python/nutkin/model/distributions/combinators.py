@@ -71,9 +71,9 @@ def _mixture(*components: Family) -> Family:
 
     def kernel(x: Array, weights: Array, *given: Array) -> Array:
         if is_one:
-            each = _within(components[0], jnp.expand_dims(x, x.ndim - rank), given)
+            each = components[0].log_density_within(jnp.expand_dims(x, x.ndim - rank), given)
         else:
-            terms = [_within(family, x, given[part]) for family, part in zip(components, parts, strict=True)]
+            terms = [family.log_density_within(x, given[part]) for family, part in zip(components, parts, strict=True)]
             each = jnp.stack(jnp.broadcast_arrays(*terms), axis=-1)
         is_used = weights > 0
         weighted = each + log(jnp.where(is_used, weights, 1))
@@ -137,7 +137,7 @@ def _censored(family: Family, given: Collection[str]) -> Family:
         is_low = jnp.zeros(x.shape, bool) if lower is None else x <= lower
         is_high = jnp.zeros(x.shape, bool) if upper is None else x >= upper
         # Where a side is not taken, its number is one at which it has a gradient.
-        density = _within(family, x, base)
+        density = family.log_density_within(x, base)
         low = 0 if lower is None else cumulative.log_cdf(jnp.where(is_low, lower, x), *base)
         high = 0 if upper is None else _log_not_below(family, jnp.where(is_high, upper, x), base)
         return jnp.where(is_low, low, jnp.where(is_high, high, density))
@@ -311,18 +311,6 @@ def _ends(limits: tuple[str, ...], given: Sequence[Array]) -> tuple[Array | None
 
 def _contains(support: Support, x: Any, bounds: Sequence[Any]) -> Any:
     return x == x if support.contains is None else support.contains(x, *bounds)
-
-
-def _within(family: Family, x: Array, parameters: Sequence[Array]) -> Array:
-    """The log density, -inf outside of the support, with a gradient there too."""
-    support, parameters = family.support, tuple(parameters)
-    if support.contains is None:
-        return family.log_density(x, parameters)
-    is_inside = support.contains(x, *family.bounds(parameters))
-    if support.inside is not None:
-        events = is_inside.reshape(is_inside.shape + (1,) * support.event_rank)
-        x = jnp.where(events, x, np.asarray(support.inside, x.dtype))
-    return jnp.where(is_inside, family.log_density(x, parameters), -np.inf)
 
 
 def _log_not_below(family: Family, x: Array, parameters: Sequence[Array]) -> Array:

@@ -146,6 +146,17 @@ class Family:
         """Log density or mass at each value: what the parts broadcast to."""
         return sum(self.parts(value, parameters).signed())
 
+    def log_density_within(self, value: Array, parameters: tuple[Array, ...]) -> Array:
+        """The same, and -inf outside of the support, with a gradient there too."""
+        support = self.support
+        if support.contains is None:
+            return self.log_density(value, parameters)
+        is_inside = support.contains(value, *self.bounds(parameters))
+        if support.inside is not None:
+            events = is_inside.reshape(is_inside.shape + (1,) * self.event_rank)
+            value = jnp.where(events, value, np.asarray(support.inside, value.dtype))
+        return jnp.where(is_inside, self.log_density(value, parameters), np.asarray(-np.inf, value.dtype))
+
     def bounds(self, parameters: tuple[Array, ...]) -> tuple[Array, ...]:
         """Those of the parameters that bound the support."""
         named = dict(zip(self.parameters, parameters, strict=True))

@@ -33,12 +33,23 @@ def plan_log_probability(node: LogProbability, specs: Sequence[Spec], precision:
         )
     shape = broadcast_shapes([value.shape[:rank], batch_shape(family, named)])
 
+    if node.of != "density" and family.cumulative is None:
+        raise InvalidModel(
+            f"{node.dist} has no distribution function in closed form",
+            expected="such as normal, student_t, gamma, weibull or poisson",
+            found=str(node.dist),
+        )
+
     def run(value: Array, *given: Array) -> Array:
         parameters = tuple(given[places[name] - 1] for name in family.parameters)
-        parts = family.parts(value, parameters)
-        if family.support.contains is not None:
-            parts = parts.within(family.support.contains(value, *family.bounds(parameters)), value.dtype)
-        return jnp.broadcast_to(sum(parts.signed()), shape)
+        match node.of:
+            case "cdf":
+                result = family.cumulative.log_cdf(value, *parameters)
+            case "sf":
+                result = family.cumulative.log_sf(value, *parameters)
+            case _:
+                result = family.log_density_within(value, parameters)
+        return jnp.broadcast_to(result, shape)
 
     supports = {places[name]: parameter.support for name, parameter in family.parameters.items()}
     return Plan(shape, precision, (precision,) * len(specs), run, supports)

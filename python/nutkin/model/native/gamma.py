@@ -64,6 +64,14 @@ def _digamma_jvp(primals, tangents):
     return digamma(x), lax.polygamma(jnp.ones_like(x), x) * tangent
 
 
+def stirling_error(x: Array) -> Array:
+    """lgamma(x) - ((x - 1/2) log(x) - x + log(2 pi) / 2) for x > 0 (DLMF 5.11.1): small for large x."""
+    is_large = x >= _SHIFT
+    small, inverse = jnp.where(is_large, 1, x), 1 / jnp.where(is_large, x, _SHIFT)
+    by_definition = lgamma(small) - ((small - 0.5) * log(small) - small + 0.5 * math.log(2 * math.pi))
+    return jnp.where(is_large, inverse * _series(_LOG_GAMMA_SERIES, inverse), by_definition)
+
+
 def _series(coefficients: tuple[float, ...], inverse: Array) -> Array:
     """c_1 + c_2 / w^2 + c_3 / w^4 + …"""
     square = inverse * inverse
