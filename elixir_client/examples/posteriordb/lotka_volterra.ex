@@ -5,6 +5,11 @@ defmodule Posteriordb.LotkaVolterra do
 
   import Nutkin.Model
 
+  @doc """
+  Where the chains start: far from here the populations swing wildly, and the likelihood has modes of its own.
+  """
+  def init, do: [values: %{theta: [1, 0.05, 1, 0.05]}, radius: 0.5]
+
   def lotka_volterra do
     model do
       ts = data(:ts)
@@ -15,21 +20,10 @@ defmodule Posteriordb.LotkaVolterra do
       sigma <~ lognormal(-1, 1, shape: {2})
 
       z =
-        ode(
-          z_init,
-          0,
-          ts,
-          fn _t, z ->
-            {hares, lynxes} = {z[0], z[1]}
-
-            stack([
-              (theta[0] - theta[1] * lynxes) * hares,
-              (theta[3] * hares - theta[2]) * lynxes
-            ])
-          end,
-          rtol: 1.0e-5,
-          atol: 1.0e-3
-        )
+        ode(z_init, 0, ts, fn _t, z ->
+          {hares, lynxes} = {z[0], z[1]}
+          stack([(theta[0] - theta[1] * lynxes) * hares, (theta[3] * hares - theta[2]) * lynxes])
+        end)
 
       observe(:first, lognormal(log(z_init), sigma), y_init)
       observe(:counts, lognormal(log(z), sigma), y)

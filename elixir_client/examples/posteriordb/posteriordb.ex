@@ -50,4 +50,11 @@ defmodule Posteriordb do
       "sblrc-blr" => BLR.blr()
     }
   end
+
+  @doc """
+  Options of `Nutkin.sample/2` that a model needs, besides its data.
+  """
+  @spec options(String.t()) :: keyword()
+  def options("hudson_lynx_hare-lotka_volterra"), do: [init: LotkaVolterra.init()]
+  def options(_name), do: []
 end

@@ -24,12 +24,14 @@ defmodule Posteriordb.Run do
 
   @seed 1
 
+  defp options(name, data), do: [data: data, draws: 2000, seed: @seed] ++ Posteriordb.options(name)
+
   def run(name, model) do
     {data, expected} = References.posteriordb(name)
     begun = System.monotonic_time()
 
     with {:ok, fit} <-
-           Nutkin.sample(model, data: Map.take(data, Model.slots(model)), draws: 2000, seed: @seed) do
+           Nutkin.sample(model, options(name, Map.take(data, Model.slots(model)))) do
       total = System.convert_time_unit(System.monotonic_time() - begun, :native, :microsecond) / 1.0e6
       comparisons = Agreement.compare(fit, expected)
 
