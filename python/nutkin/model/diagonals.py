@@ -86,7 +86,7 @@ def _length(shape: tuple[int, ...], offset: int) -> int:
 
 def _put(x: Array, diagonal: Array, offset: int) -> Array:
     places = jnp.arange(diagonal.shape[-1])
-    return x.at[..., places - min(offset, 0), places + max(offset, 0)].set(diagonal)
+    return jnp.asarray(x).at[..., places - min(offset, 0), places + max(offset, 0)].set(diagonal)
 
 
 def _triangle(name: str, function: Callable[[Array, int], Array]) -> Planner:
