@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
@@ -68,26 +69,25 @@ def _bitwise(name: str, function: Callable[..., Array]) -> Planner:
     return plan
 
 
-def _count(name: str, function: Callable[[Array], Array]) -> Planner:
-    """Counted in 64 bits, into which types of less than a byte have to be moved."""
+def _count(name: str, function: Callable[[Array, int], Array]) -> Planner:
+    """A count of bits, of x with a surplus of zeros in front: types of less than a byte have to be moved into 64."""
 
     def plan(operands: Operands) -> Plan:
-        merged = operands.merged()
-        _bitwise(name, function)(operands)
-        surplus = 64 - bits(merged)
-        mask = np.asarray(2 ** bits(merged) - 1, np.uint64)
-        return Plan(
-            operands.first.shape, merged, ("s64",), lambda x: cast(function(cast(x, "u64") & mask, surplus), merged)
-        )
+        checked = _bitwise(name, function)(operands)
+        surplus, mask = 64 - bits(checked.type), np.asarray(2 ** bits(checked.type) - 1, np.uint64)
+
+        def run(x: Array) -> Array:
+            return cast(function(cast(x, "u64") & mask, surplus), checked.type)
+
+        return replace(checked, casts=("s64",), run=run)
 
     return plan
 
 
 def _shift_right(x: Array, by: Array) -> Array:
     """Copies of the sign come in from the left, if there is one."""
-    return (lax.shift_right_arithmetic if jnp.issubdtype(x.dtype, jnp.signedinteger) else lax.shift_right_logical)(
-        x, by
-    )
+    is_signed = jnp.issubdtype(x.dtype, jnp.signedinteger)
+    return lax.shift_right_arithmetic(x, by) if is_signed else lax.shift_right_logical(x, by)
 
 
 def _rounding(function: Callable[[Array], Array]) -> Planner:
@@ -189,7 +189,8 @@ def as_type(operands: Operands) -> Plan:
     wanted = operands.options["type"]
     if is_float(wanted) and bits(wanted) > bits(operands.precision):
         wanted = operands.precision
-    return Plan(operands.first.shape, wanted, (operands.first.type,), lambda x: cast(x, wanted))
+    # NumPy, which holds what depends on no parameter, converts infinities otherwise.
+    return Plan(operands.first.shape, wanted, (operands.first.type,), lambda x: cast(jnp.asarray(x), wanted))
 
 
 def bitcast(operands: Operands) -> Plan:

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jax import Array, lax
 
 from nutkin.errors import InvalidModel
+from nutkin.model.diagonals import check_matrix
 from nutkin.model.plan import Operands, Plan, Planner, broadcast_shapes, cast, widened
 from nutkin.model.supports import COVARIANCE, INVERTIBLE, NONZERO_DIAGONAL, SYMMETRIC, Support
 from nutkin.model.types import Spec, is_integer, show_shape
@@ -16,21 +17,12 @@ TRANSFORMS_OF_A = ("none", "transpose", "conjugate")
 ORDERS = ("inf", "neg_inf", "frobenius", "nuclear")
 
 
-def _check_matrix(spec: Spec, of: str, *, square: bool = False) -> None:
-    if len(spec.shape) < 2 or (square and spec.shape[-2] != spec.shape[-1]):
-        raise InvalidModel(
-            f"{of} needs a {'square ' if square else ''}matrix",
-            expected="a shape {…, n, n}" if square else "a shape {…, m, n}",
-            found=show_shape(spec.shape),
-        )
-
-
 def _square(name: str, function: Callable[[Array], Array], *, keeps: int, support: Support | None = None) -> Planner:
     """A function of square matrices that keeps the first `keeps` of their two axes."""
 
     def plan(operands: Operands) -> Plan:
         spec, floating = operands.first, operands.floating()
-        _check_matrix(spec, name, square=True)
+        check_matrix(spec, name, square=True)
         shape = spec.shape[: len(spec.shape) - 2 + keeps]
         return Plan(shape, floating, (floating,), function, {} if support is None else {0: support})
 
@@ -41,20 +33,10 @@ def _invert(x: Array) -> Array:
     return jnp.linalg.solve(x, jnp.broadcast_to(jnp.eye(x.shape[-1], dtype=x.dtype), x.shape))
 
 
-def _trace(operands: Operands) -> Plan:
-    spec = operands.first
-    _check_matrix(spec, "trace", square=True)
-
-    def run(x: Array) -> Array:
-        return jnp.trace(x, axis1=-2, axis2=-1, dtype=x.dtype)
-
-    return Plan(spec.shape[:-2], spec.type, (spec.type,), run)
-
-
 def _slogdet(operands: Operands) -> Plan:
     """-> the sign of the determinant, and the logarithm of its absolute value."""
     spec, floating = operands.first, operands.floating()
-    _check_matrix(spec, "slogdet", square=True)
+    check_matrix(spec, "slogdet", square=True)
     result = Spec(spec.shape[:-2], floating)
     return Plan.several((result, result), (floating,), lambda x: tuple(jnp.linalg.slogdet(x)))
 
@@ -62,7 +44,7 @@ def _slogdet(operands: Operands) -> Plan:
 def _lu(operands: Operands) -> Plan:
     """-> P, L and U, whose product is x: a permutation, ones on the diagonal of L."""
     spec, floating = operands.first, operands.floating()
-    _check_matrix(spec, "lu", square=True)
+    check_matrix(spec, "lu", square=True)
 
     def run(x: Array) -> tuple[Array, Array, Array]:
         factors, _, permutation = lax.linalg.lu(x)
@@ -76,7 +58,7 @@ def _lu(operands: Operands) -> Plan:
 def _qr(operands: Operands) -> Plan:
     """-> Q {…, m, k} and R {…, k, n}, k being the smaller of m and n."""
     spec, floating = operands.first, operands.floating()
-    _check_matrix(spec, "qr")
+    check_matrix(spec, "qr")
     *batch, m, n = spec.shape
     k = min(m, n)
 
@@ -92,7 +74,7 @@ def _qr(operands: Operands) -> Plan:
 def _eigh(operands: Operands) -> Plan:
     """-> the eigenvalues of a symmetric matrix, ascending, and the eigenvectors, as columns."""
     spec, floating = operands.first, operands.floating()
-    _check_matrix(spec, "eigh", square=True)
+    check_matrix(spec, "eigh", square=True)
     results = (Spec(spec.shape[:-1], floating), Spec(spec.shape, floating))
     return Plan.several(results, (floating,), lambda x: tuple(jnp.linalg.eigh(x)), {0: SYMMETRIC})
 
@@ -100,7 +82,7 @@ def _eigh(operands: Operands) -> Plan:
 def _svd(operands: Operands) -> Plan:
     """-> U {…, m, k}, the singular values, descending, and the transpose of V {…, k, n}, k the smaller of m and n."""
     spec, floating = operands.first, operands.floating()
-    _check_matrix(spec, "svd")
+    check_matrix(spec, "svd")
     *batch, m, n = spec.shape
     k = min(m, n)
     results = (Spec((*batch, m, k), floating), Spec((*batch, k), floating), Spec((*batch, k, n), floating))
@@ -142,7 +124,7 @@ def triangular_solve(operands: Operands) -> Plan:
 def _check_system(operands: Operands, of: str, *, side: int) -> bool:
     """Check that the equations and the right sides fit. -> whether the right sides are vectors."""
     a, b = operands.specs
-    _check_matrix(a, of, square=True)
+    check_matrix(a, of, square=True)
     *batch, n, _ = a.shape
     is_vector = len(b.shape) == len(a.shape) - 1
     fits = len(b.shape) in (len(a.shape), len(a.shape) - 1) and b.shape[: len(batch)] == tuple(batch)
@@ -160,7 +142,7 @@ def _check_system(operands: Operands, of: str, *, side: int) -> bool:
 def matrix_power(operands: Operands) -> Plan:
     """The product of so many times the matrix, or its inverse where the power is negative."""
     spec, power = operands.first, operands.options["power"]
-    _check_matrix(spec, "matrix_power", square=True)
+    check_matrix(spec, "matrix_power", square=True)
     result = operands.floating() if power < 0 else spec.type
     # In 64 bits, whose low bits are the result: there are no products of types of less than a byte.
     computed = "s64" if is_integer(result) else result
@@ -184,7 +166,7 @@ def _kron(operands: Operands) -> Plan:
     """The products of all entries of a with all of b, as blocks."""
     merged, (a, b) = operands.merged(), operands.specs
     for spec in operands.specs:
-        _check_matrix(spec, "kron")
+        check_matrix(spec, "kron")
     batch = broadcast_shapes((a.shape[:-2], b.shape[:-2]))
     shape = (*batch, a.shape[-2] * b.shape[-2], a.shape[-1] * b.shape[-1])
 
@@ -242,7 +224,6 @@ UNARY: dict[str, Planner] = {
         "qr": _qr,
         "eigh": _eigh,
         "svd": _svd,
-        "trace": _trace,
     }.items()
 }
 

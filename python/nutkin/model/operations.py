@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from nutkin.errors import InvalidModel
-from nutkin.model import elementwise, linear_algebra, reductions, structural
+from nutkin.model import diagonals, elementwise, indexing, linear_algebra, ordering, reductions, structural, windows
+from nutkin.model.options import OPTIONS
 from nutkin.model.plan import Operands, Plan, Planner
-from nutkin.model.types import DTYPES, Spec, kind
+from nutkin.model.types import Spec
 
 
 @dataclass(frozen=True)
@@ -32,16 +33,49 @@ OPERATIONS: dict[str, Operation] = {
     "select": Operation(elementwise.select, 3),
     "clip": Operation(elementwise.clip, 3),
     **{name: Operation(planner, 1, ("axes", "keep_axes")) for name, planner in reductions.REDUCTIONS.items()},
+    **{name: Operation(planner, 1, ("axes", "keep_axes", "ddof")) for name, planner in reductions.VARIANCES.items()},
+    "all_close": Operation(reductions.all_close, 2, ("rtol", "atol", "equal_nan")),
     **{name: Operation(planner, 1, ("axis", "reverse")) for name, planner in reductions.CUMULATIVE.items()},
+    **{name: Operation(planner, 1, ordering.EXTREME_OPTIONS) for name, planner in ordering.EXTREMES.items()},
+    "sort": Operation(ordering.sort, 1, ("axis", "direction")),
+    "argsort": Operation(ordering.argsort, 1, ("axis", "direction", "type")),
+    "top_k": Operation(ordering.top_k, 1, ("k",)),
+    "median": Operation(ordering.median, 1, ("axis", "keep_axis")),
+    "quantile": Operation(ordering.quantile, 1, ("axis", "keep_axis"), required=("q",)),
+    **{
+        name: Operation(planner, 1, windows.WINDOW_OPTIONS, required=("window",))
+        for name, planner in windows.WINDOWS.items()
+    },
+    "conv": Operation(windows.conv, 2, windows.CONV_OPTIONS),
     "dot": Operation(structural.dot, 2, structural.DOT_OPTIONS),
-    "take": Operation(structural.take, 2, ("axis",)),
-    "slice": Operation(structural.slice, 1, ("strides",), required=("starts", "lengths")),
+    "take": Operation(indexing.take, 2, ("axis",)),
+    "take_along_axis": Operation(indexing.take_along_axis, 2, ("axis",)),
+    "gather": Operation(indexing.gather, 2, ("axes",)),
+    "indexed_add": Operation(indexing.indexed_add, 3, ("axes",)),
+    "indexed_put": Operation(indexing.indexed_put, 3, ("axes",)),
+    "slice": Operation(indexing.slice, 1, ("strides",), required=("starts", "lengths")),
+    "dynamic_slice": Operation(indexing.dynamic_slice, None, ("strides",), required=("lengths",)),
+    "put_slice": Operation(indexing.put_slice, None),
     "reshape": Operation(structural.reshape, 1, required=("shape",)),
     "broadcast": Operation(structural.broadcast, 1, ("axes",), required=("shape",)),
     "squeeze": Operation(structural.squeeze, 1, ("axes",)),
     "transpose": Operation(structural.transpose, 1, ("axes",)),
     "concatenate": Operation(structural.concatenate, None, ("axis",)),
     "stack": Operation(structural.stack, None, ("axis",)),
+    "iota": Operation(structural.iota, 0, ("axis", "type"), required=("shape",)),
+    "reverse": Operation(structural.reverse, 1, ("axes",)),
+    "pad": Operation(structural.pad, 2, required=("padding_config",)),
+    "tile": Operation(structural.tile, 1, required=("repetitions",)),
+    "flatten": Operation(structural.flatten, 1, ("axes",)),
+    "new_axis": Operation(structural.new_axis, 1, required=("axis",)),
+    "outer": Operation(structural.outer, 2),
+    "diff": Operation(structural.diff, 1, ("order", "axis")),
+    "eye": Operation(diagonals.eye, 0, ("type",), required=("shape",)),
+    "trace": Operation(diagonals.trace, 1),
+    "take_diagonal": Operation(diagonals.take_diagonal, 1, ("offset",)),
+    "make_diagonal": Operation(diagonals.make_diagonal, 1, ("offset",)),
+    "put_diagonal": Operation(diagonals.put_diagonal, 2, ("offset",)),
+    **{name: Operation(planner, 1, ("k",)) for name, planner in diagonals.TRIANGLES.items()},
     **{name: Operation(planner, 1) for name, planner in linear_algebra.UNARY.items()},
     **{name: Operation(planner, 2) for name, planner in linear_algebra.BINARY.items()},
     "triangular_solve": Operation(linear_algebra.triangular_solve, 2, ("lower", "left_side", "transform_a")),
@@ -50,63 +84,23 @@ OPERATIONS: dict[str, Operation] = {
 }
 
 
-def _is_integer(value: Any) -> bool:
-    return type(value) is int
-
-
-def _is_integers(value: Any) -> bool:
-    return isinstance(value, list | tuple) and all(type(item) is int for item in value)
-
-
-def _is_shape(value: Any) -> bool:
-    return _is_integers(value) and all(size >= 1 for size in value)
-
-
-def _is_boolean(value: Any) -> bool:
-    return isinstance(value, bool)
-
-
-def _is_real_type(value: Any) -> bool:
-    return isinstance(value, str) and value in DTYPES and kind(value) != "c"
-
-
-def _is_order(value: Any) -> bool:
-    return value in linear_algebra.ORDERS if isinstance(value, str) else type(value) in (int, float)
-
-
-def _one_of(names: tuple[str, ...]) -> tuple[Callable[[Any], bool], str]:
-    return lambda value: isinstance(value, str) and value in names, "one of " + ", ".join(names)
-
-
-_INTEGER = (_is_integer, "an integer")
-_INTEGERS = (_is_integers, "a list of integers")
-_BOOLEAN = (_is_boolean, "a boolean")
-
-_OPTION_KINDS: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "axes": _INTEGERS,
-    "axis": _INTEGER,
-    "keep_axes": _BOOLEAN,
-    "reverse": _BOOLEAN,
-    **dict.fromkeys(structural.DOT_OPTIONS, _INTEGERS),
-    "starts": _INTEGERS,
-    "lengths": _INTEGERS,
-    "strides": _INTEGERS,
-    "shape": (_is_shape, "a list of sizes of at least 1"),
-    "lower": _BOOLEAN,
-    "left_side": _BOOLEAN,
-    "transform_a": _one_of(linear_algebra.TRANSFORMS_OF_A),
-    "power": _INTEGER,
-    "ord": (_is_order, "a number, or one of " + ", ".join(linear_algebra.ORDERS)),
-    "type": (_is_real_type, "one of " + ", ".join(name for name in DTYPES if kind(name) != "c")),
+_COMPLEX = "its results are complex, and a model holds real numbers"
+_FUNCTION = "write a scan, whose body is a function"
+WITHOUT: dict[str, str] = {
+    **dict.fromkeys(("fft", "ifft", "fft2", "ifft2", "rfft", "irfft", "complex", "conjugate", "phase"), _COMPLEX),
+    **dict.fromkeys(("reduce", "window_reduce", "map"), _FUNCTION),
 }
+"""Operations of Nx that models do not have, and why, or what there is instead."""
 
 
 def plan_call(name: str, specs: tuple[Spec, ...], options: Mapping[str, Any], *, precision: str) -> Plan:
     """What the operation does with operands of these shapes and types. Raises InvalidModel if it cannot."""
     operation = OPERATIONS.get(name)
+    if name in WITHOUT:
+        raise InvalidModel(f"there is no {name}", found=name, hint=WITHOUT[name])
     if operation is None:
         raise InvalidModel("there is no such operation", found=name, hint=close_matches(name, OPERATIONS))
-    if (operation.arity is not None and len(specs) != operation.arity) or not specs:
+    if len(specs) != operation.arity if operation.arity is not None else not specs:
         raise InvalidModel(
             "wrong number of operands",
             expected="one or more" if operation.arity is None else str(operation.arity),
@@ -120,13 +114,13 @@ def plan_call(name: str, specs: tuple[Spec, ...], options: Mapping[str, Any], *,
                 expected="one of " + ", ".join(allowed) if allowed else "no options",
                 found=str(option),
             )
-        is_valid, expected = _OPTION_KINDS[option]
+        is_valid, expected = OPTIONS[option]
         # nil is how a client writes an option that it leaves at its default.
         if not is_valid(value) and not (value is None and option in operation.optional):
             raise InvalidModel(f"the option {option} is wrong", expected=expected, found=repr(value))
     for option in operation.required:
         if option not in options:
-            raise InvalidModel(f"the option {option} is missing", expected=_OPTION_KINDS[option][1], found="nothing")
+            raise InvalidModel(f"the option {option} is missing", expected=OPTIONS[option][1], found="nothing")
     given = {option: value for option, value in options.items() if value is not None}
     return operation.planner(Operands(specs, given, precision))
 

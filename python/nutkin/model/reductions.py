@@ -1,14 +1,16 @@
-"""Operations along axes: sums, means, extremes, `logsumexp`, `all`, `any`, and cumulative sums and products."""
+"""Operations along axes: sums, means, variances, extremes, `logsumexp`, `all`, `any`, and cumulative ones."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import jax.numpy as jnp
 from jax import Array, lax
 from jax.nn import logsumexp
 
-from nutkin.model.plan import Operands, Plan, Planner, cast, resolve_axis
+from nutkin.errors import InvalidModel
+from nutkin.model.plan import Operands, Plan, Planner, broadcast_shapes, cast, resolve_axis, widened
 from nutkin.model.types import bits, kind, to_floating
 
 
@@ -69,6 +71,40 @@ def _cumulative(function: Callable[..., Array]) -> Planner:
     return plan
 
 
+def _variance(function: Callable[[Array], Array]) -> Planner:
+    """A function of the mean squared distance from the mean, with a divisor that is less by `ddof`."""
+
+    def plan(operands: Operands) -> Plan:
+        spec, ddof = operands.first, operands.options.get("ddof", 0)
+        axes = operands.axes("axes")
+        count = math.prod(spec.shape if axes is None else (spec.shape[axis] for axis in axes))
+        if not 0 <= ddof < count:
+            raise InvalidModel(
+                "ddof must be below the number of elements", expected=f"from 0 to {count - 1}", found=str(ddof)
+            )
+
+        def variance(x: Array, axis: tuple[int, ...], keepdims: bool) -> Array:
+            distances = x - jnp.mean(x, axis=axis, keepdims=True)
+            return function(jnp.sum(distances * distances, axis=axis, keepdims=keepdims) / (count - ddof))
+
+        return _reduction(variance, of=_floated)(operands)
+
+    return widened(plan)
+
+
+def _root(x: Array) -> Array:
+    """Its derivative at 0 is 0."""
+    return jnp.where(x == 0, 0, jnp.sqrt(jnp.where(x == 0, 1, x)))
+
+
+def all_close(operands: Operands) -> Plan:
+    """1 where |a - b| <= atol + rtol |b| for all elements, else 0."""
+    broadcast_shapes(operands.shapes)
+    floating, options = operands.floating(), operands.options
+    rtol, atol, nan = options.get("rtol", 1e-5), options.get("atol", 1e-8), options.get("equal_nan", False)
+    return Plan((), "u8", (floating,) * 2, lambda a, b: cast(jnp.allclose(a, b, rtol, atol, nan), "u8"))
+
+
 REDUCTIONS: dict[str, Planner] = {
     "sum": _reduction(_sum, of=_aggregated),
     "product": _reduction(_product, of=_aggregated),
@@ -83,4 +119,11 @@ REDUCTIONS: dict[str, Planner] = {
 CUMULATIVE: dict[str, Planner] = {
     "cumulative_sum": _cumulative(lax.cumsum),
     "cumulative_product": _cumulative(lax.cumprod),
+    "cumulative_max": _cumulative(lax.cummax),
+    "cumulative_min": _cumulative(lax.cummin),
+}
+
+VARIANCES: dict[str, Planner] = {
+    "variance": _variance(lambda x: x),
+    "standard_deviation": _variance(_root),
 }

@@ -1,16 +1,16 @@
-"""Operations that move, pick or contract elements: `dot`, `take`, `slice`, `reshape`, `broadcast`, `concatenate`, …"""
+"""Operations that move, repeat or contract elements: `dot`, `reshape`, `broadcast`, `pad`, `concatenate`, `iota`, …"""
 
 from __future__ import annotations
 
 import math
 
 import jax.numpy as jnp
+import numpy as np
 from jax import Array, lax
 
 from nutkin.errors import InvalidModel
-from nutkin.model.plan import Operands, Plan, broadcast_shapes, resolve_axes, resolve_axis
-from nutkin.model.supports import indices_below
-from nutkin.model.types import is_integer, show_shape
+from nutkin.model.plan import Operands, Plan, broadcast_shapes, cast, resolve_axes, resolve_axis
+from nutkin.model.types import narrow, show_shape
 
 DOT_OPTIONS = ("contract_a", "batch_a", "contract_b", "batch_b")
 
@@ -65,69 +65,6 @@ def _paired_axes(
     return (
         resolve_axes(axes[0], len(a), f"the list of {sort} axes of left"),
         resolve_axes(axes[1], len(b), f"the list of {sort} axes of right"),
-    )
-
-
-def take(operands: Operands) -> Plan:
-    """Elements of x along an axis. Indices that depend on a parameter, and are beyond its ends, are moved to them."""
-    x, indices = operands.specs
-    if not is_integer(indices.type):
-        raise InvalidModel(
-            "the indices of take must be integers", expected="an integer type", found=str(indices), hint="use as_type"
-        )
-    axis = resolve_axis(operands.options.get("axis", 0), len(x.shape), "axis")
-    shape = x.shape[:axis] + indices.shape + x.shape[axis + 1 :]
-    casts, supports = (x.type, indices.type), {1: indices_below(x.shape[axis])}
-    if indices.literal is not None:
-        return Plan(
-            shape, x.type, casts, lambda x, _: lax.index_in_dim(x, indices.literal, axis, keepdims=False), supports
-        )
-    return Plan(shape, x.type, casts, lambda x, i: jnp.take(x, i, axis=axis, mode="clip"), supports)
-
-
-def slice(operands: Operands) -> Plan:
-    """A window of x, with strides; it must lie within x."""
-    spec = operands.first
-    starts, lengths = operands.options["starts"], operands.options["lengths"]
-    strides = operands.options.get("strides", [1] * len(starts))
-    if not len(starts) == len(lengths) == len(strides):
-        raise InvalidModel(
-            "slice needs starts, lengths and strides for the same axes",
-            expected="three lists of the same length",
-            found=f"{list(starts)}, {list(lengths)} and {list(strides)}",
-        )
-    if len(starts) > len(spec.shape):
-        raise InvalidModel(
-            "slice names more axes than there are",
-            expected=f"at most {len(spec.shape)}, those of {show_shape(spec.shape)}",
-            found=str(len(starts)),
-            hint="a list in brackets has an entry for each axis; take picks the entries at a list of indices",
-        )
-    bounds = [
-        _bounds(axis, spec.shape[axis], *entry) for axis, entry in enumerate(zip(starts, lengths, strides, strict=True))
-    ]
-    bounds += [(0, size, 1) for size in spec.shape[len(starts) :]]
-    firsts, limits, steps = ([bound[i] for bound in bounds] for i in range(3))
-    shape = tuple(math.ceil((limit - first) / step) for first, limit, step in bounds)
-    return Plan(shape, spec.type, (spec.type,), lambda x: lax.slice(x, firsts, limits, steps))
-
-
-def _bounds(axis: int, size: int, start: int, length: int, stride: int) -> tuple[int, int, int]:
-    """-> (first, limit, stride): a start that counts from the end and a length that leaves some out, resolved."""
-    first = start + size if start < 0 else start
-    limit = first + length if length > 0 else size + length
-    if 0 <= first < limit <= size and stride >= 1:
-        return first, limit, stride
-    if length == stride == 1:
-        raise InvalidModel(
-            f"index {start} is outside axis {axis} of size {size}",
-            expected=f"an index from 0 to {size - 1}, or from {-size} to -1, which count from the end",
-            found=str(start),
-        )
-    raise InvalidModel(
-        f"slice is outside axis {axis} of size {size}",
-        expected=f"some of its {size} entries, and a positive stride",
-        found=f"start {start}, length {length}, stride {stride}",
     )
 
 
@@ -221,3 +158,103 @@ def stack(operands: Operands) -> Plan:
     axis = resolve_axis(operands.options.get("axis", 0), len(shapes[0]) + 1, "axis")
     shape = (*shapes[0][:axis], len(shapes), *shapes[0][axis:])
     return Plan(shape, merged, (merged,) * len(shapes), lambda *xs: jnp.stack(xs, axis=axis))
+
+
+def iota(operands: Operands) -> Plan:
+    """Whole numbers from 0 on: along an axis, or through all elements."""
+    options = operands.options
+    shape, name = tuple(options["shape"]), narrow(options.get("type", "s32"), precision=operands.precision)
+    axis = None if options.get("axis") is None else resolve_axis(options["axis"], len(shape), "axis")
+
+    def run() -> Array:
+        if axis is None:
+            return cast(jnp.reshape(jnp.arange(math.prod(shape)), shape), name)
+        return cast(lax.broadcasted_iota(np.int64, shape, axis), name)
+
+    return Plan(shape, name, (), run)
+
+
+def reverse(operands: Operands) -> Plan:
+    """The entries of axes in the opposite order."""
+    spec = operands.first
+    axes = operands.axes("axes")
+    axes = tuple(range(len(spec.shape))) if axes is None else axes
+    return Plan(spec.shape, spec.type, (spec.type,), lambda x: lax.rev(x, axes))
+
+
+def pad(operands: Operands) -> Plan:
+    """Put a value before, behind and between the entries of each axis; negative numbers take entries away."""
+    spec, value = operands.specs
+    merged, config = operands.merged(), [tuple(entry) for entry in operands.options["padding_config"]]
+    if value.shape != ():
+        raise InvalidModel("the padding of pad must be a scalar", expected="{}", found=show_shape(value.shape))
+    if len(config) != len(spec.shape):
+        raise InvalidModel(
+            "pad needs an entry [low, high, interior] for each axis",
+            expected=f"{len(spec.shape)} entries, for {show_shape(spec.shape)}",
+            found=str(len(config)),
+        )
+    shape = tuple(
+        size + low + high + (size - 1) * interior
+        for size, (low, high, interior) in zip(spec.shape, config, strict=True)
+    )
+    if any(size < 1 for size in shape):
+        raise InvalidModel(
+            "pad leaves nothing of an axis", expected="sizes of at least 1", found=f"the shape {show_shape(shape)}"
+        )
+    return Plan(shape, merged, (merged, merged), lambda x, value: lax.pad(x, value, config))
+
+
+def tile(operands: Operands) -> Plan:
+    """The tensor repeated so many times along each axis; further numbers make axes in front."""
+    spec, repetitions = operands.first, tuple(operands.options["repetitions"])
+    rank = max(len(repetitions), len(spec.shape))
+    sizes = (1,) * (rank - len(spec.shape)) + spec.shape
+    times = (1,) * (rank - len(repetitions)) + repetitions
+    shape = tuple(size * count for size, count in zip(sizes, times, strict=True))
+    return Plan(shape, spec.type, (spec.type,), lambda x: jnp.tile(x, repetitions))
+
+
+def flatten(operands: Operands) -> Plan:
+    """Several neighbouring axes as one, all by default."""
+    shape = operands.first.shape
+    axes = operands.axes("axes")
+    axes = tuple(range(len(shape))) if axes is None else axes
+    if axes[1:] != tuple(axis + 1 for axis in axes[:-1]) or (shape and not axes):
+        raise InvalidModel("axes of flatten must be neighbours", expected="ascending by 1", found=str(list(axes)))
+    first, last = (axes[0], axes[-1] + 1) if axes else (0, 0)
+    flat = (*shape[:first], math.prod(shape[first:last]), *shape[last:])
+    return reshape(Operands(operands.specs, {"shape": flat}, operands.precision))
+
+
+def new_axis(operands: Operands) -> Plan:
+    """An axis of size 1 more, at this place of the result."""
+    shape = operands.first.shape
+    axis = resolve_axis(operands.options["axis"], len(shape) + 1, "axis")
+    return reshape(Operands(operands.specs, {"shape": (*shape[:axis], 1, *shape[axis:])}, operands.precision))
+
+
+def outer(operands: Operands) -> Plan:
+    """The products of all elements of x, as rows, with all of y, as columns."""
+    merged, (x, y) = operands.merged(), operands.specs
+    return Plan((x.size, y.size), merged, (merged, merged), jnp.outer)
+
+
+def diff(operands: Operands) -> Plan:
+    """The differences of neighbours along an axis, so many times over."""
+    spec, order = operands.first, operands.options.get("order", 1)
+    axis = resolve_axis(operands.options.get("axis", -1), len(spec.shape), "axis")
+    if not 0 <= order < spec.shape[axis]:
+        raise InvalidModel(
+            f"axis {axis} has too few entries for differences of the order {order}",
+            expected=f"an order from 0 to {spec.shape[axis] - 1}",
+            found=str(order),
+        )
+    shape = (*spec.shape[:axis], spec.shape[axis] - order, *spec.shape[axis + 1 :])
+
+    def run(x: Array) -> Array:
+        for _ in range(order):
+            x = lax.slice_in_dim(x, 1, None, axis=axis) - lax.slice_in_dim(x, 0, -1, axis=axis)
+        return x
+
+    return Plan(shape, spec.type, (spec.type,), run)

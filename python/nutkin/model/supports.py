@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +39,17 @@ def indices_below(size: int) -> Support:
     return Support(
         f"indices from 0 to {size - 1}",
         lambda x: (x.astype(np.int64) >= 0) & (x.astype(np.int64) < size),
+        hint="indices start at 0",
+    )
+
+
+def places_below(sizes: Sequence[int]) -> Support:
+    """Tuples of indices, along the last axis, one for each axis of these sizes."""
+    limits = np.asarray(sizes)
+    return Support(
+        "indices from 0 to " + " and ".join(str(size - 1) for size in sizes) + " along the last axis",
+        lambda x: ((x.astype(np.int64) >= 0) & (x.astype(np.int64) < limits)).all(-1),
+        event_rank=1,
         hint="indices start at 0",
     )
 

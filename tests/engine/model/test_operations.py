@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 from scipy import special
 
+from engine.model import test_indexing as indexing
 from engine.model import test_linear_algebra as linear_algebra
+from engine.model import test_ordering_and_windows as ordering_and_windows
 from engine.model import test_special_functions as special_functions
 from engine.model.operation_runs import check_value, run
 from nutkin.errors import InvalidModel
@@ -161,15 +163,6 @@ VALUES = [
     ("dot", (CUBE, CUBE), {"contract_a": [-1], "contract_b": [2], "batch_a": [0], "batch_b": [0]},
      np.einsum("ijk,ilk->ijl", CUBE, CUBE)),
     ("dot", (CUBE, X), {"contract_a": [0, 1], "contract_b": [0, 1]}, np.einsum("ijk,ij->k", CUBE, X)),
-    ("take", (X, np.array([2, 0, 9, -4])), {"axis": 1}, X[:, [2, 0, 2, 0]]),
-    ("take", (X, np.array([[1], [0]])), {}, X[[[1], [0]]]),
-    ("take", (X, 1), {}, X[1]),
-    ("take", (X, 2), {"axis": -1}, X[:, 2]),
-    ("take", (X, np.array(1)), {"axis": 1}, X[:, 1]),
-    ("slice", (CUBE,), {"starts": [1, 0, 1], "lengths": [1, 3, 3], "strides": [1, 2, 2]}, CUBE[1:2, 0:3:2, 1:4:2]),
-    ("slice", (X,), {"starts": [1], "lengths": [1]}, X[1:2]),
-    ("slice", (X,), {"starts": [0, -2], "lengths": [0, 2]}, X[:, -2:]),
-    ("slice", (X,), {"starts": [0, 0], "lengths": [0, -1], "strides": [1, 2]}, X[:, 0:-1:2]),
     ("reshape", (X,), {"shape": [3, 2]}, np.array([[-2.5, -0.5], [0.5, 1.5], [2.5, 0.0]])),
     ("reshape", (2.5,), {"shape": [1, 1]}, np.array([[2.5]])),
     ("broadcast", (X[0],), {"shape": [2, 3]}, np.stack([X[0]] * 2)),
@@ -184,6 +177,33 @@ VALUES = [
     ("concatenate", (INTS, X[0]), {}, np.array([*INTS, *X[0]])),
     ("stack", (X, X * 2), {"axis": 1}, np.array([[X[0], X[0] * 2], [X[1], X[1] * 2]])),
     ("stack", (1, 2.5), {}, np.array([1.0, 2.5])),
+    ("iota", (), {"shape": [2, 3]}, np.arange(6, dtype=np.int32).reshape(2, 3)),
+    ("iota", (), {"shape": [2, 3], "axis": -1, "type": "f32"}, np.float32([[0, 1, 2], [0, 1, 2]])),
+    ("reverse", (CUBE,), {"axes": [0, -1]}, CUBE[::-1, :, ::-1]),
+    ("reverse", (X,), {}, X[::-1, ::-1]),
+    ("pad", (X, 7), {"padding_config": [[1, 0, 0], [0, -1, 1]]},
+     np.array([[7, 7, 7, 7], [-2.5, 7, -0.5, 7], [1.5, 7, 2.5, 7]])),
+    ("pad", (BYTES, 300), {"padding_config": [[-1, 1, 0]]}, np.array([1, 200, 255, 300], np.uint16)),
+    ("tile", (X,), {"repetitions": [2]}, np.tile(X, 2)),
+    ("tile", (X,), {"repetitions": [2, 1, 3]}, np.tile(X, (2, 1, 3))),
+    ("flatten", (CUBE,), {}, CUBE.reshape(-1)),
+    ("flatten", (CUBE,), {"axes": [1, 2]}, CUBE.reshape(2, 12)),
+    ("flatten", (1.5,), {}, np.array([1.5])),
+    ("new_axis", (X,), {"axis": -1}, X[..., None]),
+    ("new_axis", (X,), {"axis": 0}, X[None]),
+    ("outer", (X, INTS), {}, np.outer(X, INTS)),
+    ("diff", (CUBE,), {}, np.diff(CUBE)),
+    ("diff", (X * X,), {"order": 2, "axis": 1}, np.diff(X * X, 2, 1)),
+    ("eye", (), {"shape": [2, 3]}, np.eye(2, 3, dtype=np.int32)),
+    ("eye", (), {"shape": [2, 2, 2], "type": "f64"}, np.stack([np.eye(2)] * 2)),
+    ("trace", (CUBE[:, :, :3].copy(),), {}, np.trace(CUBE[:, :, :3], axis1=1, axis2=2)),
+    ("take_diagonal", (CUBE,), {}, CUBE.diagonal(0, 1, 2)),
+    ("take_diagonal", (X,), {"offset": -1}, X.diagonal(-1)),
+    ("make_diagonal", (X[0],), {"offset": 1}, np.diag(X[0], 1)),
+    ("make_diagonal", (X,), {}, np.stack([np.diag(X[0]), np.diag(X[1])])),
+    ("put_diagonal", (X, INTS[:2].copy()), {"offset": 1}, np.array([[-2.5, -7, 0.5], [1.5, 2.5, -1]])),
+    ("tril", (CUBE,), {"k": -1}, np.tril(CUBE, -1)),
+    ("triu", (X,), {"k": 1}, np.triu(X, 1)),
 ]  # fmt: skip
 
 
@@ -193,10 +213,18 @@ def test_values(name: str, operands: tuple, options: dict[str, Any], expected: n
 
 
 def test_every_operation_has_a_case() -> None:
-    assert {case[0] for case in (*VALUES, *linear_algebra.VALUES, *special_functions.VALUES)} == set(OPERATIONS)
+    others = (linear_algebra, special_functions, indexing, ordering_and_windows)
+    assert {case[0] for module in others for case in module.VALUES} | {case[0] for case in VALUES} == set(OPERATIONS)
 
 
 ANY_TYPE = [name for name, operation in OPERATIONS.items() if operation.arity in (1, 2) and not operation.required]
+
+
+SHAPES = {"put_diagonal": ((3, 3), (3,)), "gather": ((3, 3), (4, 2)), "conv": ((3, 3, 3), (3, 3, 3))}
+OF_INTEGERS = (
+    "quotient", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "left_shift", "right_shift",
+    "population_count", "count_leading_zeros",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("left", ["u2", "u8", "s32", "u64", "f8", "bf16", "f16", "f32", "f64"])
@@ -205,22 +233,20 @@ def test_inferred_types_are_those_of_the_results(left: str, precision: str) -> N
     """All operations on all pairs of types, traced but not compiled."""
     for name in ANY_TYPE:
         for right in ("s4", "u64", "s64", "bf16", "f32") if OPERATIONS[name].arity == 2 else (left,):
-            of_integers = (
-                name == "quotient" or name.startswith("bitwise_") or name.endswith(("_shift", "_count", "zeros"))
-            )
-            if (of_integers or name == "take") and not is_integer(right):
+            if name in (*OF_INTEGERS, "take", "take_along_axis", "gather") and not is_integer(right):
                 continue
-            if of_integers and not is_integer(left):
+            if name in OF_INTEGERS and not is_integer(left):
                 continue
             types = (left, right)[: OPERATIONS[name].arity]
-            plan = plan_call(name, tuple(Spec((3, 3), t) for t in types), {}, precision=precision)
-            operands = [jax.ShapeDtypeStruct((3, 3), DTYPES[t]) for t in types]
+            shapes = SHAPES.get(name, ((3, 3), (3, 3)))[: len(types)]
+            specs = tuple(map(Spec, shapes, types))
+            plan = plan_call(name, specs, {}, precision=precision)
+            operands = [jax.ShapeDtypeStruct(spec.shape, DTYPES[spec.type]) for spec in specs]
             results = jax.eval_shape(
                 lambda *xs, plan=plan: plan.run(*(cast(x, t) for x, t in zip(xs, plan.casts, strict=True))), *operands
             )
-            specs = plan.elements or (plan.spec,)
             found = tuple(Spec(x.shape, NAMES[x.dtype]) for x in (results if plan.elements else (results,)))
-            assert found == specs, (name, types)
+            assert found == (plan.elements or (plan.spec,)), (name, types)
 
 
 def test_as_type_does_not_exceed_the_precision() -> None:
@@ -265,15 +291,6 @@ REFUSED = [
     ("dot", (F23, F3), {"contract_a": [1]}, "same length"),
     ("dot", (F23, F3), {"contract_a": [2], "contract_b": [0]}, "contracted axes of left names an axis"),
     ("dot", (F23, F23), {"batch_a": [0], "batch_b": [0], "contract_a": [0], "contract_b": [0]}, "contracted and"),
-    ("take", (F3, F3), {}, "must be integers"),
-    ("slice", (F3,), {"starts": [0]}, "lengths is missing"),
-    ("slice", (F23,), {"starts": [0, 0, 0], "lengths": [1, 1, 1]}, "at most 2"),
-    ("slice", (F23,), {"starts": [0], "lengths": [1, 1]}, "same length"),
-    ("slice", (F3,), {"starts": [3], "lengths": [1]}, "index 3 is outside axis 0 of size 3"),
-    ("slice", (F3,), {"starts": [-4], "lengths": [1]}, "outside axis 0"),
-    ("slice", (F3,), {"starts": [0], "lengths": [4]}, "outside axis 0 of size 3; expected some of its 3"),
-    ("slice", (F3,), {"starts": [0], "lengths": [-3]}, "outside axis 0"),
-    ("slice", (F3,), {"starts": [0], "lengths": [3], "strides": [0]}, "positive stride"),
     ("reshape", (F23,), {"shape": [4]}, "6 elements"),
     ("reshape", (F23,), {"shape": [-1]}, "sizes of at least 1"),
     ("broadcast", (F23,), {"shape": [3]}, "{2, 3}"),
@@ -283,6 +300,22 @@ REFUSED = [
     ("concatenate", (F23, F3), {}, "{2, 3}, {3}"),
     ("concatenate", (ONE, ONE), {}, "scalar"),
     ("stack", (F23, F3), {}, "equal shapes"),
+    ("iota", (F3,), {"shape": [3]}, "expected 0; found 1"),
+    ("pad", (F3, F3), {"padding_config": [[0, 0, 0]]}, "must be a scalar"),
+    ("pad", (F23, ONE), {"padding_config": [[0, 0, 0]]}, "2 entries, for {2, 3}"),
+    ("pad", (F3, ONE), {"padding_config": [[-2, -1, 0]]}, "leaves nothing"),
+    ("pad", (F3, ONE), {"padding_config": [[0, 0, -1]]}, "the last of at least 0"),
+    ("pad", (F3, ONE), {"padding_config": [[0, 0]]}, "[low, high, interior]"),
+    ("tile", (F3,), {"repetitions": [0]}, "at least 1"),
+    ("flatten", (F23,), {"axes": [1, 0]}, "must be neighbours"),
+    ("new_axis", (F3,), {"axis": 2}, "from -2 to 1"),
+    ("diff", (F3,), {"order": 3}, "an order from 0 to 2"),
+    ("eye", (), {"shape": [3]}, "eye needs a matrix"),
+    ("trace", (F23,), {}, "trace needs a square matrix"),
+    ("take_diagonal", (F23,), {"offset": 3}, "an offset from -1 to 2"),
+    ("make_diagonal", (ONE,), {}, "needs a vector"),
+    ("put_diagonal", (F23, F3), {}, "expected {2}; found {3}"),
+    ("tril", (F3,), {}, "tril needs a matrix"),
 ]
 
 

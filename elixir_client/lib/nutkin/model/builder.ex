@@ -138,11 +138,17 @@ defmodule Nutkin.Model.Builder do
 
   @doc "Appends the call of an operation."
   @spec call(String.t(), [term()], map()) :: Node.t()
-  def call(op, args, opts) do
+  def call(op, args, opts), do: op |> call_fields(args, opts) |> append(nil)
+
+  @doc "Appends the call of an operation that gives several values, and the nodes that take each of them."
+  @spec call(String.t(), [term()], map(), pos_integer()) :: [Node.t()]
+  def call(op, args, opts, count), do: op |> call_fields(args, opts) |> several(count)
+
+  defp call_fields(op, args, opts) do
     references =
       for {arg, place} <- Enum.with_index(args, 1), do: reference(arg, "argument #{place} of #{op}")
 
-    append(%{"kind" => "call", "op" => op, "args" => references, "opts" => opts}, nil)
+    %{"kind" => "call", "op" => op, "args" => references, "opts" => opts}
   end
 
   @doc "The node of a value: itself, or the constant that a number, list or tensor becomes."

@@ -202,10 +202,10 @@ defmodule Nutkin.Model.Language do
       #Nutkin.Model<
         y = data(:y)
         rho <~ uniform(-1, 1)
-        {v5, v4} = scan(y, 0.0, fn a1, a0 ->
+        {v7, v6} = scan(y, 0.0, fn a1, a0 ->
           {a0, multiply(rho, a1)}
         end)
-        observe(:obs, normal(v5, 1), y)
+        observe(:obs, normal(v7, 1), y)
       >
 
   """
@@ -351,7 +351,7 @@ defmodule Nutkin.Model.Language do
   def hurdle(distribution, p), do: Combination.new(:hurdle, [p: p], distribution, [])
 
   for {name, values, settings, options, doc} <- Operation.table(),
-      name not in Keyword.keys(Operators.kernel_names()) do
+      name not in [:slice | Keyword.keys(Operators.kernel_names())] do
     values = Enum.map(values, &Macro.var(&1, __MODULE__))
     given = Enum.map(settings, fn {setting, _kind} -> {setting, Macro.var(setting, __MODULE__)} end)
     variables = Keyword.values(given)
@@ -359,20 +359,73 @@ defmodule Nutkin.Model.Language do
     all = if options == [], do: given, else: quote(do: unquote(given) ++ opts)
     types = Enum.map(values, fn _ -> quote(do: value()) end) ++ Enum.map(given, fn _ -> quote(do: term()) end)
 
+    results = Operation.results("#{name}")
+    several = if results != [], do: "`{#{Enum.join(results, ", ")}} = #{name}(...)`: "
+
+    result =
+      if results == [],
+        do: quote(do: Node.t()),
+        else: {:{}, [], Enum.map(results, fn _ -> quote(do: Node.t()) end)}
+
     @doc """
-    #{doc}#{if options != [], do: " Options: #{Enum.map_join(options, ", ", fn {option, _} -> "`:#{option}`" end)}."}
+    #{several}#{doc}#{if options != [], do: " Options: #{Enum.map_join(options, ", ", fn {option, _} -> "`:#{option}`" end)}."}
     """
-    @spec unquote(name)(unquote_splicing(types)) :: Node.t()
-    if options != [], do: @spec(unquote(name)(unquote_splicing(types), keyword()) :: Node.t())
+    @spec unquote(name)(unquote_splicing(types)) :: unquote(result)
+    if options != [], do: @spec(unquote(name)(unquote_splicing(types), keyword()) :: unquote(result))
 
     def unquote(name)(unquote_splicing(values ++ variables ++ opts)) do
       call(
         unquote(Atom.to_string(name)),
         [unquote_splicing(values)],
         unquote(all),
-        unquote(settings ++ options)
+        unquote(Macro.escape(settings ++ options)),
+        unquote(length(results))
       )
     end
+  end
+
+  {:slice, [:x], settings, options, doc} = List.keyfind(Operation.table(), :slice, 0)
+  @slice settings ++ options
+
+  @doc """
+  #{doc} Starts that are nodes are as the indices of `take/3`. Option: `:strides`.
+
+      iex> import Nutkin.Model
+      iex> model do
+      ...>   x = data(:x)
+      ...>   first = data(:first, shape: {}, type: :s64)
+      ...>   {q, _r} = qr(slice(x, [first, 0], [3, 2]))
+      ...>   deterministic(:q, q)
+      ...> end
+      #Nutkin.Model<
+        x = data(:x)
+        first = data(:first, shape: {}, type: :s64)
+        {v5, v6} = qr(slice(x, [first, 0], [3, 2]))
+        deterministic(:q, v5)
+      >
+
+  """
+  @spec slice(value(), [integer() | Node.t()], [pos_integer()], keyword()) :: Node.t()
+  def slice(x, starts, lengths, opts \\ []) do
+    if is_list(starts) and Enum.any?(starts, &is_struct(&1, Node)) do
+      call("dynamic_slice", [x | starts], [lengths: lengths] ++ opts, @slice)
+    else
+      call("slice", [x], [starts: starts, lengths: lengths] ++ opts, @slice)
+    end
+  end
+
+  @doc """
+  x with another tensor in place of the part that begins at `starts`, a list of numbers or nodes, as `Nx.put_slice/3`.
+  """
+  @spec put_slice(value(), [value()], value()) :: Node.t()
+  def put_slice(x, starts, update) when is_list(starts),
+    do: call("put_slice", [x | starts] ++ [update], [], [])
+
+  def put_slice(_x, other, _update) do
+    raise InvalidModel,
+      message: "the starts of put_slice are no list",
+      expected: "a list, such as [0, i]",
+      found: inspect(other, limit: 5)
   end
 
   for {name, doc} <- [concatenate: "Joins tensors along an axis.", stack: "Joins tensors along a new axis."] do
@@ -416,7 +469,12 @@ defmodule Nutkin.Model.Language do
     call("dot", [left, right], opts, contract_a: :axes, batch_a: :axes, contract_b: :axes, batch_b: :axes)
   end
 
-  defp call(op, args, opts, kinds), do: Builder.call(op, args, Option.to_wire!(opts, kinds, op))
+  defp call(op, args, opts, kinds, results \\ 0)
+  defp call(op, args, opts, kinds, 0), do: Builder.call(op, args, Option.to_wire!(opts, kinds, op))
+
+  defp call(op, args, opts, kinds, count) do
+    op |> Builder.call(args, Option.to_wire!(opts, kinds, op), count) |> List.to_tuple()
+  end
 
   defp distribution!(%Distribution{} = distribution, _name), do: distribution
 

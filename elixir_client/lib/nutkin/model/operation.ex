@@ -1,10 +1,24 @@
 defmodule Nutkin.Model.Operation do
   @moduledoc false
   # The operations of models, in one table. Those that Kernel has too are macros of `Nutkin.Model.Operators`, the others
-  # functions of `Nutkin.Model.Language`, but for `dot` and the operations that join lists of nodes, written out there.
+  # functions of `Nutkin.Model.Language`, but for `dot` and the operations that take lists of nodes, written out there.
 
   @axes [axes: :axes, keep_axes: :boolean]
   @cumulative [axis: :axis, reverse: :boolean]
+  @sorted [axis: :axis, direction: {:one_of, [:asc, :desc]}]
+  @extreme [axis: :axis, tie_break: {:one_of, [:low, :high]}, keep_axis: :boolean, type: :type]
+  @windows [strides: :per_axis, padding: :padding, window_dilations: :per_axis]
+  @variance [axes: :axes, keep_axes: :boolean, ddof: :integer]
+
+  # Results of the operations that give several.
+  @results %{
+    "top_k" => [:values, :indices],
+    "slogdet" => [:sign, :logdet],
+    "lu" => [:p, :l, :u],
+    "qr" => [:q, :r],
+    "eigh" => [:values, :vectors],
+    "svd" => [:u, :s, :vt]
+  }
 
   # Name, arguments that are values, arguments that are settings, options, what it gives.
   @table [
@@ -59,6 +73,35 @@ defmodule Nutkin.Model.Operation do
     {:logical_not, [:x], [], [], "1 where x is 0, else 0."},
     {:is_nan, [:x], [], [], "1 where x is NaN, else 0."},
     {:is_infinity, [:x], [], [], "1 where x is infinite, else 0."},
+    {:bitwise_and, [:left, :right], [], [], "The bits that both integers have."},
+    {:bitwise_or, [:left, :right], [], [], "The bits that one or both integers have."},
+    {:bitwise_xor, [:left, :right], [], [], "The bits that exactly one of the integers has."},
+    {:bitwise_not, [:x], [], [], "The bits that the integer does not have."},
+    {:left_shift, [:x, :amount], [], [], "The bits of an integer moved to the left."},
+    {:right_shift, [:x, :amount], [], [], "The bits of an integer moved to the right; the sign stays."},
+    {:population_count, [:x], [], [], "How many bits of the integer are 1."},
+    {:count_leading_zeros, [:x], [], [], "How many bits of the integer are 0 before the first 1."},
+    {:bitcast, [:x], [type: :type], [], "The same bits as another type of the same size."},
+    {:lgamma, [:x], [], [], "The logarithm of the absolute value of the gamma function."},
+    {:digamma, [:x], [], [], "The derivative of `lgamma`."},
+    {:trigamma, [:x], [], [], "The second derivative of `lgamma`."},
+    {:lbeta, [:a, :b], [], [], "The logarithm of the beta function."},
+    {:gammainc, [:a, :x], [], [], "The regularized lower incomplete gamma function P(a, x)."},
+    {:gammaincc, [:a, :x], [], [], "The regularized upper incomplete gamma function Q(a, x)."},
+    {:betainc, [:a, :b, :x], [], [],
+     "The regularized incomplete beta function of x. Its shapes a and b must not depend on a parameter: there is no " <>
+       "derivative by them."},
+    {:ndtr, [:x], [], [], "The standard normal distribution function."},
+    {:log_ndtr, [:x], [], [], "The logarithm of `ndtr`, exact in the tails."},
+    {:ndtri, [:p], [], [], "The standard normal quantile function, the inverse of `ndtr`."},
+    {:logit, [:p], [], [], "`log(p / (1 - p))`, the inverse of `sigmoid`."},
+    {:softplus, [:x], [], [], "`log(1 + exp(x))` without overflow."},
+    {:log1m_exp, [:x], [], [], "`log(1 - exp(x))` of negative x, exact near 0."},
+    {:logaddexp, [:x, :y], [], [], "`log(exp(x) + exp(y))` without overflow."},
+    {:xlogy, [:x, :y], [], [], "`x * log(y)`, and 0 where both are 0."},
+    {:xlog1py, [:x, :y], [], [], "`x * log(1 + y)`, and 0 where x is 0 and y is -1."},
+    {:bessel_i0e, [:x], [], [], "`exp(-abs(x))` times the modified Bessel function of order 0."},
+    {:bessel_i1e, [:x], [], [], "`exp(-abs(x))` times the modified Bessel function of order 1."},
     {:as_type, [:x], [type: :type], [], "The elements as another type, such as `{:f, 64}` or `:s32`."},
     {:select, [:predicate, :on_true, :on_false], [], [],
      "`on_true` where the predicate is not 0, else `on_false`."},
@@ -73,16 +116,103 @@ defmodule Nutkin.Model.Operation do
     {:any, [:x], [], @axes, "1 where any element is not 0, else 0, over all axes or those named."},
     {:cumulative_sum, [:x], [], @cumulative, "Running sums along an axis."},
     {:cumulative_product, [:x], [], @cumulative, "Running products along an axis."},
+    {:cumulative_max, [:x], [], @cumulative, "Running maxima along an axis."},
+    {:cumulative_min, [:x], [], @cumulative, "Running minima along an axis."},
+    {:variance, [:x], [], @variance,
+     "The mean squared distance from the mean, over all axes or those named. The divisor is the number of elements less " <>
+       "`:ddof`, 0 by default."},
+    {:standard_deviation, [:x], [], @variance, "The square root of the variance, see `variance/2`."},
+    {:median, [:x], [], [axis: :axis, keep_axis: :boolean], "The median, of all elements or along an axis."},
+    {:quantile, [:x], [q: :number], [axis: :axis, keep_axis: :boolean],
+     "The value below which the share q of the elements is, interpolated linearly."},
+    {:all_close, [:left, :right], [], [rtol: :number, atol: :number, equal_nan: :boolean],
+     "1 where `abs(left - right) <= atol + rtol * abs(right)` for all elements, else 0. By default `atol` is 1.0e-8, `rtol` 1.0e-5."},
+    {:argmax, [:x], [], @extreme,
+     "The index of the largest element, of all or along an axis; of equal ones the first, or the last for " <>
+       "`tie_break: :high`."},
+    {:argmin, [:x], [], @extreme, "The index of the smallest element, as `argmax/2`."},
+    {:sort, [:x], [], @sorted, "The elements along an axis, 0 by default, in order, `:asc` or `:desc`."},
+    {:argsort, [:x], [], @sorted ++ [type: :type], "The indices of the elements in order, as `sort/2`."},
+    {:top_k, [:x], [], [k: :count], "The k largest elements along the last axis, and their indices."},
+    {:window_sum, [:x], [window: :shape], @windows,
+     "The sums of the windows of a shape; padding is `:valid`, `:same` or pairs for each axis."},
+    {:window_product, [:x], [window: :shape], @windows, "The products of the windows, as `window_sum/3`."},
+    {:window_max, [:x], [window: :shape], @windows, "The maxima of the windows, as `window_sum/3`."},
+    {:window_min, [:x], [window: :shape], @windows, "The minima of the windows, as `window_sum/3`."},
+    {:window_mean, [:x], [window: :shape], @windows,
+     "The means of the windows, as `window_sum/3`; padding counts as 0."},
+    {:conv, [:x, :kernel], [],
+     [
+       strides: :per_axis,
+       padding: :padding,
+       input_dilation: :per_axis,
+       kernel_dilation: :per_axis,
+       feature_group_size: :count,
+       batch_group_size: :count,
+       input_permutation: :axes,
+       kernel_permutation: :axes,
+       output_permutation: :axes
+     ], "The convolution of `{n, c, ...}` with a kernel `{o, c, ...}`, as `Nx.conv/3`."},
     {:take, [:x, :indices], [], [axis: :axis],
      "The entries at integer indices, from 0 on, along an axis, 0 by default. They must lie in it; those that depend on a " <>
        "parameter are moved into it."},
-    {:slice, [:x], [starts: :positions, lengths: :sizes], [strides: :sizes],
+    {:take_along_axis, [:x, :indices], [], [axis: :axis],
+     "For each place of the indices the element of x there, but along the axis, 0 by default, at the index."},
+    {:gather, [:x, :indices], [], [axes: :axes],
+     "The entries at tuples of indices, which are the last axis of `indices`, for the first axes or those named. What is " <>
+       "outside its axis is as for `take/3`."},
+    {:indexed_add, [:x, :indices, :updates], [], [axes: :axes],
+     "x with updates added at tuples of indices, as for `gather/3`."},
+    {:indexed_put, [:x, :indices, :updates], [], [axes: :axes],
+     "x with updates in place of the entries at tuples of indices, as for `gather/3`. Of equal tuples it is not defined " <>
+       "which one stays."},
+    {:slice, [:x], [starts: :positions, lengths: :sizes], [strides: :per_axis],
      "A part of a tensor; starts, lengths and strides are lists. See `Nutkin.Model.Node` for `x[0..2]`."},
     {:reshape, [:x], [shape: :shape], [], "The same elements in another shape."},
     {:broadcast, [:x], [shape: :shape], [axes: :axes],
      "The tensor repeated to a shape, in which its axes are the last ones, or `:axes`."},
     {:squeeze, [:x], [], [axes: :axes], "Without its axes of size 1, all or those named."},
-    {:transpose, [:x], [], [axes: :axes], "The axes in another order, reversed by default."}
+    {:transpose, [:x], [], [axes: :axes], "The axes in another order, reversed by default."},
+    {:reverse, [:x], [], [axes: :axes], "The entries of all axes, or those named, in the opposite order."},
+    {:pad, [:x, :value], [padding_config: :padding_config], [],
+     "Values put before, behind and between the entries: a `{low, high, interior}` for each axis."},
+    {:tile, [:x], [repetitions: :sizes], [], "The tensor repeated so many times along each axis."},
+    {:flatten, [:x], [], [axes: :axes], "All axes as one, or neighbouring ones."},
+    {:new_axis, [:x], [axis: :axis], [],
+     "The tensor with an axis of size 1 more, at this place of the result."},
+    {:outer, [:left, :right], [], [],
+     "The products of all elements of `left`, as rows, with all of `right`."},
+    {:diff, [:x], [], [order: :integer, axis: :axis],
+     "The differences of neighbours along an axis, the last by default."},
+    {:iota, [], [shape: :shape], [axis: :axis, type: :type],
+     "Whole numbers from 0 on, through all elements or along an axis, of the type s32 by default."},
+    {:eye, [], [shape: :matrix_shape], [type: :type],
+     "Ones on the diagonal, zeros elsewhere: of a shape, or of a number of rows, of the type s32 by default."},
+    {:take_diagonal, [:x], [], [offset: :integer], "The diagonal of matrices, or one above or below it."},
+    {:make_diagonal, [:x], [], [offset: :integer], "Matrices of zeros with the last axis as their diagonal."},
+    {:put_diagonal, [:x, :diagonal], [], [offset: :integer], "The matrix with another diagonal."},
+    {:tril, [:x], [], [k: :integer], "The matrix with zeros above the diagonal, or the one k above it."},
+    {:triu, [:x], [], [k: :integer], "The matrix with zeros below the diagonal, or the one k above it."},
+    {:trace, [:x], [], [], "The sum of the diagonal."},
+    {:cholesky, [:x], [], [], "The lower triangle l of a covariance matrix, `x = dot(l, transpose(l))`."},
+    {:solve, [:a, :b], [], [], "The x of `dot(a, x) = b`; b is a vector or a matrix."},
+    {:triangular_solve, [:a, :b], [],
+     [lower: :boolean, left_side: :boolean, transform_a: {:one_of, [:none, :transpose, :conjugate]}],
+     "The x of `dot(a, x) = b` for a lower triangle a, or an upper one with `lower: false`."},
+    {:determinant, [:x], [], [], "The determinant."},
+    {:slogdet, [:x], [], [], "The sign of the determinant, and the logarithm of its absolute value."},
+    {:invert, [:x], [], [], "The inverse matrix. `solve/2` is more exact where it multiplies something."},
+    {:matrix_power, [:x], [power: :integer], [], "The matrix times itself, so many times."},
+    {:lu, [:x], [], [], "A permutation, a lower and an upper triangle, whose product is x."},
+    {:qr, [:x], [], [], "An orthogonal matrix and an upper triangle, whose product is x."},
+    {:eigh, [:x], [], [],
+     "The eigenvalues of a symmetric matrix, ascending, and the eigenvectors, as columns."},
+    {:svd, [:x], [], [],
+     "The left singular vectors, the singular values, descending, and the right ones, as rows."},
+    {:kron, [:left, :right], [], [], "All products of the entries of two matrices, as blocks."},
+    {:norm, [:x], [],
+     [ord: {:number_or, [:inf, :neg_inf, :frobenius, :nuclear]}, axes: :axes, keep_axes: :boolean],
+     "The norm of all elements, of vectors along one axis or of matrices along two."}
   ]
 
   @type entry :: {
@@ -92,6 +222,10 @@ defmodule Nutkin.Model.Operation do
           options :: [{atom(), Nutkin.Model.Option.kind()}],
           doc :: String.t()
         }
+
+  @doc "The names of the results of an operation that gives several, else none."
+  @spec results(String.t()) :: [atom()]
+  def results(name), do: Map.get(@results, name, [])
 
   @spec table() :: [entry()]
   def table, do: @table

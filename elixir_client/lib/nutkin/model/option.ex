@@ -9,14 +9,22 @@ defmodule Nutkin.Model.Option do
   @type kind ::
           :boolean
           | :count
+          | :integer
+          | :number
+          | :tolerance
           | :axis
           | :axes
           | :sizes
+          | :per_axis
           | :positions
           | :shape
+          | :matrix_shape
           | :open_shape
+          | :padding
+          | :padding_config
           | :type
           | {:one_of, [atom()]}
+          | {:number_or, [atom()]}
 
   # Those that travel.
   @integers -0x8000000000000000..0x7FFFFFFFFFFFFFFF
@@ -81,12 +89,24 @@ defmodule Nutkin.Model.Option do
   defp cast(:boolean, value) when is_boolean(value), do: {:ok, value}
   defp cast(:count, value) when value in @integers and value > 0, do: {:ok, value}
   defp cast(:tolerance, value) when is_number(value) and value > 0, do: {:ok, value / 1}
+  defp cast(:integer, value) when value in @integers, do: {:ok, value}
+  defp cast(:number, value) when is_float(value) or value in @integers, do: {:ok, value}
   defp cast(:axis, value) when value in @integers, do: {:ok, value}
   defp cast(:axes, value) when value in @integers, do: {:ok, [value]}
   defp cast(:axes, value), do: list_of(value, &(&1 in @integers))
+  defp cast(:per_axis, value) when value in @integers and value > 0, do: {:ok, value}
+  defp cast(:per_axis, value), do: cast(:sizes, value)
   defp cast(:sizes, value), do: list_of(value, &(&1 in @integers and &1 > 0))
   defp cast(:positions, value), do: list_of(value, &(&1 in @integers and &1 >= 0))
   defp cast(:shape, value) when is_tuple(value), do: cast(:sizes, Tuple.to_list(value))
+
+  defp cast(:matrix_shape, size) when size in @integers and size > 0, do: {:ok, [size, size]}
+  defp cast(:matrix_shape, {_, _} = value), do: cast(:shape, value)
+  defp cast(:matrix_shape, value) when tuple_size(value) > 2, do: cast(:shape, value)
+
+  defp cast(:padding, value) when value in [:valid, :same], do: {:ok, Atom.to_string(value)}
+  defp cast(:padding, value), do: rows_of(value, 2)
+  defp cast(:padding_config, value), do: rows_of(value, 3)
 
   defp cast(:open_shape, value) when is_tuple(value),
     do: list_of(Tuple.to_list(value), &(&1 == nil or (&1 in @integers and &1 > 0)))
@@ -99,7 +119,18 @@ defmodule Nutkin.Model.Option do
     if value in allowed, do: {:ok, Atom.to_string(value)}, else: :error
   end
 
+  defp cast({:number_or, allowed}, value) when is_atom(value), do: cast({:one_of, allowed}, value)
+  defp cast({:number_or, _allowed}, value), do: cast(:number, value)
+
   defp cast(_kind, _value), do: :error
+
+  # Tuples of so many integers, as lists.
+  defp rows_of(list, size) do
+    row? =
+      &(is_tuple(&1) and tuple_size(&1) == size and Enum.all?(Tuple.to_list(&1), fn x -> x in @integers end))
+
+    with {:ok, rows} <- list_of(list, row?), do: {:ok, Enum.map(rows, &Tuple.to_list/1)}
+  end
 
   defp list_of(list, good?) do
     if is_list(list) and Enum.all?(list, good?), do: {:ok, list}, else: :error
@@ -108,6 +139,12 @@ defmodule Nutkin.Model.Option do
   defp describe(:boolean), do: "true or false"
   defp describe(:count), do: "a positive integer"
   defp describe(:tolerance), do: "a positive number, such as 1.0e-6"
+  defp describe(:integer), do: "an integer"
+  defp describe(:number), do: "a number"
+  defp describe(:per_axis), do: "a positive integer, or a list of one for each axis"
+  defp describe(:matrix_shape), do: "a number of rows, or a tuple of two or more sizes, such as {3, 3}"
+  defp describe(:padding), do: ":valid, :same, or a {low, high} for each axis"
+  defp describe(:padding_config), do: "a {low, high, interior} for each axis"
   defp describe(:axis), do: "an axis, such as 0 or -1"
   defp describe(:axes), do: "an axis, or a list of axes"
   defp describe(:sizes), do: "a list of positive integers, one for each axis"
@@ -115,5 +152,6 @@ defmodule Nutkin.Model.Option do
   defp describe(:shape), do: "a tuple of positive integers, such as {8} or {3, 2}"
   defp describe(:open_shape), do: "a tuple of positive integers, nil where a size is free, such as {nil, 2}"
   defp describe(:type), do: "a type, such as {:f, 64} or :f64"
+  defp describe({:number_or, allowed}), do: "a number, or #{describe({:one_of, allowed})}"
   defp describe({:one_of, allowed}), do: "one of #{Enum.map_join(allowed, ", ", &inspect/1)}"
 end

@@ -121,6 +121,15 @@ defmodule Nutkin.Model.Printer do
     {:lines, on_true ++ on_false}
   end
 
+  defp write(%{"kind" => "call", "op" => op} = node, texts, nodes, index, _arguments, scope) do
+    written = {:value, text} = write(node, texts, scope.blobs)
+
+    case Model.Operation.results(op) do
+      [] -> written
+      _several -> {:lines, ["#{group(elements(nodes, index, scope))} = #{text}"]}
+    end
+  end
+
   defp write(node, texts, _nodes, _index, _arguments, scope), do: write(node, texts, scope.blobs)
 
   # A function of these arguments, in one line if its body has no line of its own.
@@ -180,6 +189,16 @@ defmodule Nutkin.Model.Printer do
 
   defp write(%{"kind" => "call", "op" => op, "args" => args, "opts" => opts}, texts, _blobs) do
     {:value, operation(op, Enum.map(args, &texts[&1]), opts)}
+  end
+
+  defp operation("dynamic_slice", [x | starts], %{"lengths" => lengths} = opts) do
+    args = [x, "[" <> Enum.join(starts, ", ") <> "]", value("lengths", lengths)]
+    call("slice", args, Map.delete(opts, "lengths"))
+  end
+
+  defp operation("put_slice", [x | rest], _opts) do
+    {starts, [update]} = Enum.split(rest, -1)
+    call("put_slice", [x, "[" <> Enum.join(starts, ", ") <> "]", update], [])
   end
 
   defp operation(op, args, opts) when op in ["stack", "concatenate"] do
@@ -242,7 +261,8 @@ defmodule Nutkin.Model.Printer do
   defp option({name, {:text, text}}), do: "#{name}: #{text}"
   defp option({name, value}), do: "#{name}: #{value(name, value)}"
 
-  defp value("shape", sizes), do: inspect(List.to_tuple(sizes))
+  defp value(name, sizes) when name in ["shape", "window"], do: inspect(List.to_tuple(sizes))
+  defp value("padding" <> _, [_ | _] = rows), do: inspect(Enum.map(rows, &List.to_tuple/1))
   defp value("name", name), do: inspect(name)
   defp value(_name, text) when is_binary(text), do: label(text)
   defp value(_name, value), do: inspect(value, charlists: :as_lists)

@@ -16,24 +16,25 @@ defmodule Nutkin.Model.EngineTest do
   setup :temporary_folder
 
   test "every operation is known there, with its arguments and its options", %{folder: dir} do
-    domains = %{quotient: [[1, 2]], acosh: [[1.25, 1.5]]}
-    operands = %{min: 0.0, max: 1.0, indices: [0]}
-    settings = %{type: :f32, starts: [0, 1], lengths: [1, 1], shape: {1, 2}}
-    options = %{axis: 0, keep_axes: true, reverse: true, strides: [1, 1]}
-    axes = %{broadcast: [0, 1], squeeze: [0], transpose: [1, 0]}
-
     all =
       Nutkin.Model.build(fn ->
         for {name, values, settings_of, options_of, _doc} <- Operation.table() do
-          x = Map.get(domains, name, [[0.25, 0.5]])
-          args = for value <- values, do: Language.tensor(Map.get(operands, value, x))
-          opts = for {setting, _} <- settings_of, do: {setting, settings[setting]}
+          args =
+            for {value, place} <- Enum.with_index(values), do: Language.tensor(operand(name, value, place))
 
-          opts =
-            opts ++ for({option, _} <- options_of, do: {option, Map.get(options, option, axes[name] || [0])})
-
+          opts = for {setting, _} <- settings_of ++ options_of, do: {setting, option(name, setting)}
           wire = Nutkin.Model.Option.to_wire!(opts, settings_of ++ options_of, "#{name}")
-          Language.deterministic(name, Builder.call("#{name}", args, wire))
+
+          case Operation.results("#{name}") do
+            [] ->
+              Language.deterministic(name, Builder.call("#{name}", args, wire))
+
+            results ->
+              nodes = Builder.call("#{name}", args, wire, length(results))
+
+              for {result, node} <- Enum.zip(results, nodes),
+                  do: Language.deterministic("#{name}_#{result}", node)
+          end
         end
 
         Language.deterministic(:dot, Language.dot([1, 2], [3, 4]))
@@ -43,7 +44,8 @@ defmodule Nutkin.Model.EngineTest do
       end)
 
     assert %{"values" => values} = run(all, dir)
-    assert map_size(values) == length(Operation.table()) + 4
+    results = for {name, _, _, _, _} <- Operation.table(), do: max(1, length(Operation.results("#{name}")))
+    assert map_size(values) == Enum.sum(results) + 4
     assert values["dot"] == 11
     assert values["dot_batched"] == [11]
     assert values["concatenate"] == [1, 2, 3]
@@ -51,6 +53,181 @@ defmodule Nutkin.Model.EngineTest do
     assert values["slice"] == [[0.5]]
     assert values["as_type"] == [[0.25, 0.5]]
     assert values["greater"] == [[0, 0]]
+  end
+
+  @of_integers ~w(quotient bitwise_and bitwise_or bitwise_xor bitwise_not left_shift right_shift)a ++
+                 ~w(population_count count_leading_zeros)a
+  @of_squares ~w(trace cholesky solve triangular_solve determinant slogdet invert matrix_power lu eigh)a
+
+  defp operand(name, _value, _place) when name in @of_integers, do: [[1, 2]]
+  defp operand(_name, :min, _place), do: 0.0
+  defp operand(_name, :max, _place), do: 1.0
+  defp operand(name, :indices, _place) when name in [:gather, :take_along_axis], do: [[0, 0]]
+  defp operand(_name, :indices, _place), do: [[0]]
+  defp operand(:indexed_add, :updates, _place), do: [[1.0, 2.0]]
+  defp operand(:indexed_put, :updates, _place), do: [[1.0, 2.0]]
+  defp operand(:pad, :value, _place), do: 1.0
+  defp operand(:put_diagonal, :diagonal, _place), do: [1.0]
+  defp operand(:conv, _value, _place), do: [[[0.25, 0.5]]]
+  defp operand(name, _value, 0) when name in @of_squares, do: [[2.0, 0.5], [0.5, 1.0]]
+  defp operand(name, _value, 1) when name in [:solve, :triangular_solve], do: [1.0, 2.0]
+  defp operand(:acosh, _value, _place), do: [[1.25, 1.5]]
+  defp operand(:log1m_exp, _value, _place), do: [[-1.25, -1.5]]
+  defp operand(_name, _value, _place), do: [[0.25, 0.5]]
+
+  defp option(:as_type, :type), do: :f32
+  defp option(:bitcast, :type), do: :u64
+  defp option(:slice, :lengths), do: [1, 1]
+  defp option(:slice, :strides), do: [1, 1]
+  defp option(:broadcast, :axes), do: [0, 1]
+  defp option(:transpose, :axes), do: [1, 0]
+  defp option(:norm, :axes), do: [0, 1]
+  defp option(:gather, :axes), do: [0, 1]
+  defp option(:diff, :axis), do: 1
+  defp option(name, :padding) when name == :conv, do: [{0, 1}]
+  defp option(:pad, :padding_config), do: [{0, 1, 0}, {1, -1, 2}]
+
+  @options %{
+    type: :s32,
+    starts: [0, 1],
+    shape: {1, 2},
+    axes: [0],
+    axis: 0,
+    keep_axes: true,
+    keep_axis: true,
+    reverse: true,
+    strides: 1,
+    window: {1, 2},
+    window_dilations: 1,
+    padding: :same,
+    input_dilation: 2,
+    kernel_dilation: [1],
+    feature_group_size: 1,
+    batch_group_size: 1,
+    input_permutation: [0, 1, 2],
+    kernel_permutation: [0, 1, 2],
+    output_permutation: [1, 0, 2],
+    ddof: 0,
+    q: 0.5,
+    rtol: 0.1,
+    atol: 0,
+    equal_nan: true,
+    tie_break: :high,
+    direction: :desc,
+    k: 1,
+    repetitions: [2, 1],
+    order: 1,
+    offset: 0,
+    lower: true,
+    left_side: true,
+    transform_a: :none,
+    power: -1,
+    ord: :nuclear
+  }
+  defp option(_name, option), do: Map.fetch!(@options, option)
+
+  test "linear algebra, indexing and special functions mean what they say, and print as they are written",
+       %{folder: dir} do
+    built =
+      model do
+        x = data(:x)
+        i = data(:i, shape: {}, type: :s64)
+        covariance = dot(x, transpose(x)) + eye(2)
+        l = cholesky(covariance)
+        deterministic(:l, l)
+        {q, r} = qr(x)
+        deterministic(:same, all_close(dot(q, r), x))
+        {values, vectors} = eigh(covariance)
+        deterministic(:eigen, values)
+        deterministic(:rotated, dot(transpose(vectors), dot(covariance, vectors)))
+        {_sign, logdet} = slogdet(covariance)
+        deterministic(:halves, logdet - 2 * sum(log(take_diagonal(l))))
+        deterministic(:solved, triangular_solve(l, [2.0, 1.0], lower: true))
+        deterministic(:window, slice(x, [i, 0], [1, 2]))
+        deterministic(:put, put_slice(x, [0, i], [[9.0]]))
+        deterministic(:gathered, gather(x, [[0, 1], [1, 0]]))
+        deterministic(:added, indexed_add(x, [[1], [1]], [[1.0, 2.0], [3.0, 4.0]]))
+        {top, places} = top_k(x, k: 1)
+        deterministic(:top, top)
+        deterministic(:places, places)
+        deterministic(:sums, window_sum(x, {1, 2}, padding: [{0, 0}, {1, 0}]))
+        deterministic(:padded, pad(tensor([1, 2]), 0, [{1, 0, 1}]))
+        deterministic(:counted, iota({2, 2}, axis: 1))
+        deterministic(:bits, bitwise_xor(left_shift(i, 3), 1))
+        deterministic(:gamma, exp(lgamma([1, 5])))
+        deterministic(:tail, betainc(2, 3, 0.5) + ndtr(0.0))
+        deterministic(:middle, median(x) + quantile(x, 0.5))
+        deterministic(:spread, standard_deviation(x, axes: 1, ddof: 1))
+      end
+
+    x = [[1.0, 2.0], [3.0, 5.0]]
+    assert %{"values" => values} = run(built, dir, %{x: Tensor.new(x), i: Tensor.new(1)})
+    close = fn found, expected -> assert_in_delta found, expected, 1.0e-12 end
+
+    [[a, zero], [b, c]] = values["l"]
+    close.(a, :math.sqrt(6))
+    close.(zero, 0.0)
+    close.(b, 13 / :math.sqrt(6))
+    close.(c, :math.sqrt(35 - 169 / 6))
+    assert values["same"] == 1
+    assert [low, high] = values["eigen"]
+    assert low < high
+    close.(low + high, 41.0)
+    [[first, off], [_, second]] = values["rotated"]
+    close.(first, low)
+    close.(off, 0.0)
+    close.(second, high)
+    close.(values["halves"], 0.0)
+    close.(hd(values["solved"]), 2 / a)
+    assert values["window"] == [[3.0, 5.0]]
+    assert values["put"] == [[1.0, 9.0], [3.0, 5.0]]
+    assert values["gathered"] == [2.0, 3.0]
+    assert values["added"] == [[1.0, 2.0], [7.0, 11.0]]
+    assert values["top"] == [[2.0], [5.0]]
+    assert values["places"] == [[1], [1]]
+    assert values["sums"] == [[1.0, 3.0], [3.0, 8.0]]
+    assert values["padded"] == [0, 1, 0, 2]
+    assert values["counted"] == [[0, 1], [0, 1]]
+    assert values["bits"] == 9
+    close.(List.last(values["gamma"]), 24.0)
+    close.(values["tail"], 0.6875 + 0.5)
+    close.(values["middle"], 5.0)
+    close.(hd(values["spread"]), :math.sqrt(0.5))
+
+    text = inspect(built)
+    assert text =~ ~r/\{v\d+, v\d+\} = qr\(x\)/
+    assert text =~ "deterministic(:window, slice(x, [i, 0], [1, 2]))"
+    assert text =~ "put_slice(x, [0, i], tensor("
+    assert text =~ "window_sum(x, {1, 2}, padding: [{0, 0}, {1, 0}])"
+    assert text =~ ", 0, [{1, 0, 1}])"
+    assert text =~ "iota({2, 2}, axis: 1)"
+    assert text =~ "quantile(x, 0.5)"
+  end
+
+  test "an index of data that is outside its axis, and a matrix that is no covariance, are errors", %{
+    folder: dir
+  } do
+    outside =
+      model do
+        x = data(:x)
+        deterministic(:part, slice(x, [data(:i), 0], [1, 2]))
+      end
+
+    data = %{x: Tensor.new([[1.0, 2.0], [2.0, 1.0]]), i: Tensor.new(2)}
+
+    assert %{"error" => %{"message" => message, "expected" => "indices from 0 to 1"}} =
+             run(outside, dir, data)
+
+    assert message =~ "the operand i of dynamic_slice(x, i, 0): 1 value is impossible"
+
+    indefinite =
+      model do
+        deterministic(:l, cholesky(data(:x)))
+      end
+
+    assert %{"error" => error} = run(indefinite, dir, Map.take(data, [:x]))
+    assert error["message"] == "the operand x of cholesky(x): 1 value is impossible"
+    assert error["expected"] == "a symmetric positive definite matrix"
   end
 
   test "every distribution is known there, with its parameters", %{folder: dir} do

@@ -6,13 +6,15 @@ defmodule Nutkin.Model.LanguageTest do
   alias Nutkin.Error.InvalidModel
   alias Nutkin.Model.{Distribution, Language, Operation, Operators}
 
+  doctest Language
+
   @protocol Path.expand("../../../../bridge/PROTOCOL.md", __DIR__)
 
   describe "the protocol" do
     test "has the same operations" do
-      joined_or_contracted = ~w(dot concatenate stack)
+      written_out = ~w(dot concatenate stack dynamic_slice put_slice)
       named = for {name, _values, _settings, _options, _doc} <- Operation.table(), do: Atom.to_string(name)
-      assert Enum.sort(named ++ joined_or_contracted) == Enum.sort(protocol_operations())
+      assert Enum.sort(named ++ written_out) == Enum.sort(protocol_operations())
     end
 
     test "has the same distributions, with the same parameters in the same order" do
@@ -250,17 +252,63 @@ defmodule Nutkin.Model.LanguageTest do
 
   describe "operations" do
     test "all become calls, with their settings" do
-      settings = %{type: {:s, 32}, starts: [0, 1], lengths: [1, 2], shape: {2, 1}}
+      settings = %{
+        type: {:s, 32},
+        starts: [0, 1],
+        lengths: [1, 2],
+        shape: {2, 1},
+        window: {1, 2},
+        repetitions: [2],
+        padding_config: [{0, 1, 2}],
+        axis: -1,
+        power: -2,
+        q: 0.5
+      }
 
       options = %{
         axes: {[0, -1], [0, -1]},
         axis: {-1, -1},
         keep_axes: {true, true},
         reverse: {true, true},
-        strides: {[1, 2], [1, 2]}
+        strides: {[1, 2], [1, 2]},
+        window_dilations: {2, 2},
+        input_dilation: {2, 2},
+        kernel_dilation: {[1], [1]},
+        padding: {[{1, -1}], [[1, -1]]},
+        direction: {:desc, "desc"},
+        tie_break: {:high, "high"},
+        keep_axis: {true, true},
+        type: {:s64, "s64"},
+        ddof: {1, 1},
+        rtol: {0.5, 0.5},
+        atol: {0, 0},
+        equal_nan: {true, true},
+        k: {2, 2},
+        order: {2, 2},
+        offset: {-1, -1},
+        feature_group_size: {2, 2},
+        batch_group_size: {2, 2},
+        input_permutation: {[1, 0], [1, 0]},
+        kernel_permutation: {[1, 0], [1, 0]},
+        output_permutation: {[1, 0], [1, 0]},
+        lower: {false, false},
+        left_side: {false, false},
+        transform_a: {:transpose, "transpose"},
+        ord: {:inf, "inf"}
       }
 
-      wired = %{"type" => "s32", "starts" => [0, 1], "lengths" => [1, 2], "shape" => [2, 1]}
+      wired =
+        for {setting, value} <- settings, into: %{} do
+          wire =
+            case value do
+              {:s, 32} -> "s32"
+              tuple when is_tuple(tuple) -> Tuple.to_list(tuple)
+              [{_, _, _}] -> [[0, 1, 2]]
+              value -> value
+            end
+
+          {"#{setting}", wire}
+        end
 
       for {name, values, settings_of, options_of, _doc} <- Operation.table(), name not in kernel_names() do
         args =
@@ -269,14 +317,42 @@ defmodule Nutkin.Model.LanguageTest do
         references = Enum.map(values, fn _ -> 0 end)
         expected = Map.take(wired, Enum.map(settings_of, fn {setting, _} -> "#{setting}" end))
 
-        assert node_of(fn -> apply(Language, name, args) end) ==
+        assert call_of(fn -> apply(Language, name, args) end) ==
                  %{"kind" => "call", "op" => "#{name}", "args" => references, "opts" => expected}
 
         for {option, _kind} <- options_of do
           {given, wire} = options[option]
-          node = node_of(fn -> apply(Language, name, args ++ [[{option, given}]]) end)
+          node = call_of(fn -> apply(Language, name, args ++ [[{option, given}]]) end)
           assert node["opts"] == Map.put(expected, "#{option}", wire)
         end
+      end
+    end
+
+    test "give several values as a tuple of nodes" do
+      nodes = nodes_of(fn -> Language.deterministic(:r, elem(Language.qr(Language.tensor([[1.0]])), 1)) end)
+
+      assert [_, %{"op" => "qr"}, q, r, %{"name" => "r", "value" => 3}] = nodes
+      assert q == %{"kind" => "elem", "of" => 1, "index" => 0}
+      assert r == %{"kind" => "elem", "of" => 1, "index" => 1}
+
+      assert {_, _, _} = value_of(fn -> Language.svd([[1.0]]) end)
+      assert {_, _} = value_of(fn -> Language.top_k([1.0, 2.0], k: 1) end)
+    end
+
+    test "slice and put_slice at nodes" do
+      assert [_, _, %{"op" => "dynamic_slice", "args" => [0, 1, 1], "opts" => opts}] =
+               nodes_of(fn ->
+                 [x, i] = Enum.map([[[1, 2]], 0], &Language.tensor/1)
+                 Language.slice(x, [i, 0], [1, 1], strides: 1)
+               end)
+
+      assert opts == %{"lengths" => [1, 1], "strides" => 1}
+
+      assert %{"op" => "put_slice", "args" => [0, 1, 2], "opts" => %{}} =
+               node_of(fn -> Language.put_slice([1, 2], [0], [3]) end)
+
+      assert_raise InvalidModel, ~r/starts of put_slice are no list/, fn ->
+        node_of(fn -> Language.put_slice([1, 2], 0, [3]) end)
       end
     end
 
@@ -309,6 +385,15 @@ defmodule Nutkin.Model.LanguageTest do
             {fn -> Language.sum(1, 0) end, ~r/the options of sum are no keyword list/},
             {fn -> Language.reshape(1, [2]) end, ~r/invalid :shape of reshape; expected a tuple/},
             {fn -> Language.as_type(1, "f99") end, ~r/invalid :type of as_type; expected a type/},
+            {fn -> Language.eye({3}) end, ~r/invalid :shape of eye; expected a number of rows, or a tuple/},
+            {fn -> Language.pad(1, 0, [{1, 2}]) end,
+             ~r/invalid :padding_config of pad; expected a {low, high, int/},
+            {fn -> Language.window_sum(1, {1}, padding: :full) end,
+             ~r/expected :valid, :same, or a {low, high}/},
+            {fn -> Language.window_sum(1, {1}, strides: 0) end, ~r/expected a positive integer, or a list/},
+            {fn -> Language.norm(1, ord: :two) end, ~r/expected a number, or one of :inf, :neg_inf/},
+            {fn -> Language.quantile(1, :half) end, ~r/invalid :q of quantile; expected a number/},
+            {fn -> Language.tril(1, k: 0.5) end, ~r/invalid :k of tril; expected an integer/},
             {fn -> Language.slice(1, [-1], [1]) end, ~r/invalid :starts of slice/},
             {fn -> Language.slice(1, [0], [0]) end, ~r/invalid :lengths of slice/}
           ] do
@@ -388,7 +473,15 @@ defmodule Nutkin.Model.LanguageTest do
 
   defp kernel_names, do: Keyword.keys(Operators.kernel_names())
 
-  defp node_of(fun) do
-    List.last(Nutkin.Model.build(fun).nodes)
+  defp node_of(fun), do: fun |> nodes_of() |> List.last()
+  defp nodes_of(fun), do: Nutkin.Model.build(fun).nodes
+
+  # The call among the nodes, behind which are those that take its values.
+  defp call_of(fun), do: fun |> nodes_of() |> Enum.find(&(&1["kind"] == "call"))
+
+  defp value_of(fun) do
+    Nutkin.Model.build(fn -> send(self(), {:value, fun.()}) end)
+    assert_received {:value, value}
+    value
   end
 end
