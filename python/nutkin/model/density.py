@@ -17,7 +17,7 @@ from jax import Array, lax
 
 from nutkin.errors import InvalidOption
 from nutkin.model.evaluation import apply, operand
-from nutkin.model.observations import observation_sum
+from nutkin.model.observations import observation_elements, observation_sum
 from nutkin.model.operations import close_matches
 from nutkin.model.plan import cast
 from nutkin.model.program import Program
@@ -65,7 +65,8 @@ class Density:
 
     `position` is a vector of `dimension` floats of the program's precision: the unconstrained coordinates of the
     parameters in the order of their nodes, each row-major. `inputs` maps the index of each step in `given` to its
-    value: an array of exactly the step's shape and type, or what a likelihood has prepared.
+    value: an array of exactly the step's shape and type, or what a likelihood has prepared. `nodes`: those that the log
+    density needs, in order.
     """
 
     def __init__(self, program: Program) -> None:
@@ -77,7 +78,7 @@ class Density:
         for index, variable in self._variables.items():
             self._offsets[index] = self.dimension
             self.dimension += math.prod(variable.unconstrained_shape)
-        self._density_nodes = program.needed_by(program.terms)
+        self.nodes = program.needed_by(program.terms)
         self._output_nodes = program.needed_by(program.outputs)
 
     @property
@@ -105,7 +106,7 @@ class Density:
     @property
     def given(self) -> tuple[int, ...]:
         """The steps whose values the log density or the outputs need."""
-        needed = sorted({*self._density_nodes, *self._output_nodes})
+        needed = sorted({*self.nodes, *self._output_nodes})
         return tuple(index for index in needed if isinstance(self.program.steps[index], GIVEN))
 
     def log_density(self, position: Array, inputs: Inputs) -> Array:
@@ -114,27 +115,52 @@ class Density:
 
     def terms(self, position: Array, inputs: Inputs) -> dict[str, Array]:
         """What every rv, observe and factor node adds to the log density, by name."""
-        coordinates = self._coordinates(position)
+        coordinates = self.coordinates(position)
         values: dict[int, Array] = {}
         terms: dict[str, Array] = {}
-        for index in self._density_nodes:
-            step = self.program.steps[index]
-            if isinstance(step, Variable):
-                values[index] = self._constrain(step, coordinates[index], values)
-                terms[step.name] = self._variable_term(step, coordinates[index], values[index], values)
-            elif isinstance(step, Observation):
-                terms[step.name] = self._observation_term(step, values, inputs)
-            elif isinstance(step, Likelihood):
-                terms[step.name] = step.term(inputs[index], *self._floats(step.args, values))
-            elif isinstance(step, Term):
-                terms[step.name] = jnp.sum(cast(values[step.value], self.program.precision))
-            else:
-                values[index] = self._evaluate(index, values, inputs)
+        for index in self.nodes:
+            value, term = self.step(index, coordinates.get(index), values, inputs)
+            if value is not None:
+                values[index] = value
+            if term is not None:
+                terms[self.program.steps[index].name] = term
         return terms
+
+    def step(
+        self, index: int, coordinates: Array | None, values: Mapping[int, Any], inputs: Inputs
+    ) -> tuple[Any, Array | None]:
+        """The value of a node, and what it adds to the log density, from the values of those before it.
+
+        What it has not is None; `coordinates` are those of a parameter.
+        """
+        match self.program.steps[index]:
+            case Variable() as variable:
+                value = self._constrain(variable, coordinates, values)
+                return value, self._variable_term(variable, coordinates, value, values)
+            case Observation() as observation:
+                return None, self._observation_term(observation, values, inputs)
+            case Likelihood() as likelihood:
+                return None, likelihood.term(inputs[index], *self._floats(likelihood.args, values))
+            case Term() as term:
+                return None, jnp.sum(cast(values[term.value], self.program.precision))
+            case _:
+                return self._evaluate(index, values, inputs), None
+
+    def elements(self, index: int, coordinates: Array | None, values: Mapping[int, Any]) -> Array:
+        """The log density of a parameter, its log-Jacobian left out, or of an observation: what its term sums."""
+        step = self.program.steps[index]
+        parameters = self._floats(step.args, values)
+        if isinstance(step, Observation):
+            value, rest = self._observed(step, values)
+            return observation_elements(step, value, parameters, **rest)
+        value = values[index]
+        if not step.centered:
+            value, parameters = coordinates, step.family.standard_parameters(parameters)
+        return jnp.broadcast_to(step.family.log_density(value, parameters), step.batch_shape)
 
     def outputs(self, position: Array, inputs: Inputs) -> dict[str, Array]:
         """The constrained parameters and the deterministic values at a position, by name."""
-        coordinates = self._coordinates(position)
+        coordinates = self.coordinates(position)
         values: dict[int, Array] = {}
         outputs: dict[str, Array] = {}
         for index in self._output_nodes:
@@ -184,7 +210,7 @@ class Density:
         given = {index: np.asarray(values[name], self._dtype) for name, index in named.items() if name in values}
         position, mask = np.zeros(self.dimension, self._dtype), np.zeros(self.dimension, bool)
         known: dict[int, Array] = {}
-        parents = [parent for index in given for parent in self._parents(index)]
+        parents = [parent for index in given for parent in self._variables[index].parents]
         for index in self.program.needed_by(parents, plus=given):
             step = self.program.steps[index]
             if not isinstance(step, Variable):
@@ -222,7 +248,7 @@ class Density:
     def _dtype(self) -> np.dtype:
         return DTYPES[self.program.precision]
 
-    def _coordinates(self, position: Array) -> dict[int, Array]:
+    def coordinates(self, position: Array) -> dict[int, Array]:
         """The coordinates of every parameter, by node index."""
         shapes = {index: variable.unconstrained_shape for index, variable in self._variables.items()}
         # The gradient of one split is one concatenation; that of many slices is a sum of as many padded vectors.
@@ -270,20 +296,19 @@ class Density:
     def _observation_term(self, step: Observation, values: Mapping[int, Array], inputs: Inputs) -> Array:
         if not step.parts:
             return inputs[step.constant]
+        value, rest = self._observed(step, values)
+        total = observation_sum(step, value, self._floats(step.args, values), **rest)
+        return total if step.constant is None else total + inputs[step.constant]
+
+    def _observed(self, step: Observation, values: Mapping[int, Array]) -> tuple[Array, dict[str, Array | None]]:
+        """The value, and weight and mask."""
         (value,) = self._floats((step.value,), values)
         (weight,) = (None,) if step.weight is None else self._floats((step.weight,), values)
-        mask = None if step.mask is None else values[step.mask]
-        total = observation_sum(step, value, self._floats(step.args, values), weight=weight, mask=mask)
-        return total if step.constant is None else total + inputs[step.constant]
+        return value, {"weight": weight, "mask": None if step.mask is None else values[step.mask]}
 
     def _location_scale(self, variable: Variable, values: Mapping[int, Array]) -> tuple[Array, Array]:
         named = dict(zip(variable.family.parameters, variable.args, strict=True))
         return self._floats((named[name] for name in variable.family.location_scale), values)
-
-    def _parents(self, index: int) -> tuple[int, ...]:
-        """The nodes on which the way between a parameter's coordinates and its value depends."""
-        variable = self._variables[index]
-        return variable.bounds if variable.centered else variable.args
 
     def _unconstrain(self, index: int, value: np.ndarray, known: Mapping[int, Array]) -> np.ndarray:
         variable = self._variables[index]
