@@ -15,8 +15,19 @@ import numpy as np
 from nutkin.compile.constants import gather, inlined
 from nutkin.compile.executables import EXECUTABLES
 from nutkin.compile.preparation import Preparation
-from nutkin.model import Density, Model, OutputValue, Parameter, Program, Rewrite, Spec, check, rewrite
-from nutkin.model.diagnosis import Diagnosis, diagnose
+from nutkin.model import (
+    Density,
+    Diagnosis,
+    Model,
+    OutputValue,
+    Parameter,
+    Program,
+    Rewrite,
+    Spec,
+    check,
+    diagnose,
+    rewrite,
+)
 from nutkin.model.ir import Constant
 from nutkin.model.types import DTYPES, NAMES
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from nutkin.compile import Target
 from nutkin.errors import InitFailed
-from nutkin.model.diagnosis import Diagnosis
+from nutkin.model import Diagnosis
 from nutkin.model.types import DTYPES
 from nutkin.sampler.starts import MAX_STARTS, start_tried
 from nutkin.sampler.state import State
