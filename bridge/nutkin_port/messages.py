@@ -74,6 +74,10 @@ class LogDensity(Body):
     values: dict[str, np.ndarray] | None = None
 
 
+class Debug(LogDensity):
+    """Why the model is not finite at such a point."""
+
+
 class Put(Body):
     blob: Address
     encoding: Literal["tensor", "nx"]
@@ -102,6 +106,7 @@ TYPES: dict[str, type[Body]] = {
     "compile": Compile,
     "sample": Sample,
     "log_density": LogDensity,
+    "debug": Debug,
     "put": Put,
     "ack": Ack,
     "cancel": Cancel,
@@ -127,7 +132,7 @@ def read(kind: str, body: dict[str, Any]) -> Body:
         raise _field_error(kind, str(error)) from error
     if isinstance(message, LogDensity) and (message.position is None) == (message.values is None):
         raise ProtocolError(
-            "a field of `log_density` is wrong", path="$.position", expected="either `position` or `values`"
+            f"a field of `{kind}` is wrong", path="$.position", expected="either `position` or `values`"
         )
     if isinstance(message, Sample):
         _check_tensors(message.options.init.values)

@@ -26,7 +26,7 @@ from nutkin_port import codec, messages
 from nutkin_port.frames import FrameWriter
 from nutkin_port.limits import Limits
 from nutkin_port.logs import Logs
-from nutkin_port.messages import Ack, Cancel, Compile, LogDensity, Ping, Put, Sample, Shutdown
+from nutkin_port.messages import Ack, Cancel, Compile, Debug, LogDensity, Ping, Put, Sample, Shutdown
 from nutkin_port.runs import Run
 from nutkin_port.store import Store, Upload
 
@@ -193,7 +193,9 @@ class Requests:
         # For one evaluation, no rewrite repays what it prepares.
         rewrites = () if isinstance(job, LogDensity) else job.options.rewrites
         target = nutkin.compile.bind(request.model, data, constants, precision=job.options.precision, rewrites=rewrites)
-        if isinstance(job, LogDensity):
+        if isinstance(job, Debug):
+            at_hand, step = True, self._diagnose
+        elif isinstance(job, LogDensity):
             at_hand, step = target.has_gradient_program(), self._evaluate
         else:
             at_hand = nutkin.sampler.has_programs(target, **_program(job.options))
@@ -202,6 +204,9 @@ class Requests:
 
     def _evaluate(self, request: Request, target: nutkin.compile.Target) -> None:
         self._close(request, "value", _value(target, request.job))
+
+    def _diagnose(self, request: Request, target: nutkin.compile.Target) -> None:
+        self._close(request, "diagnosis", _diagnosis(target, request.job))
 
     def _compile(self, request: Request, target: nutkin.compile.Target) -> None:
         job = request.job
@@ -319,6 +324,42 @@ def _compiled(sampler: nutkin.sampler.Sampler, seconds: float) -> dict[str, Any]
 
 
 def _value(target: nutkin.compile.Target, job: LogDensity) -> dict[str, Any]:
+    position = _position(target, job)
+    value, gradient = target.value_and_gradient(position)
+    return {"value": value, "gradient": gradient, "position": position}
+
+
+def _diagnosis(target: nutkin.compile.Target, job: Debug) -> dict[str, Any]:
+    found = target.diagnose(_position(target, job))
+    cause = found.cause
+    return {
+        "finite": found.finite,
+        "value": found.value,
+        "gradient": found.gradient,
+        "position": found.position,
+        "point": dict(found.point),
+        "cause": cause
+        and {
+            **{name: getattr(cause, name) for name in ("node", "name", "index", "kind", "what", "within", "found")},
+            **{name: getattr(cause, name) for name in ("by", "affects", "expected", "hint", "place")},
+            "element": np.asarray(cause.element),
+            "inputs": [_reading(reading) for reading in cause.inputs],
+        },
+        "text": str(found),
+    }
+
+
+def _reading(reading: nutkin.model.Reading) -> dict[str, Any]:
+    plain = ("node", "role", "type", "shape", "place", "nonfinite")
+    scalars = {name: getattr(reading, name) for name in ("element", "least", "greatest")}
+    return {
+        **{name: getattr(reading, name) for name in plain},
+        **{name: None if x is None else np.asarray(x) for name, x in scalars.items()},
+    }
+
+
+def _position(target: nutkin.compile.Target, job: LogDensity) -> np.ndarray:
+    """The unconstrained point of a request (d,). Errors: InvalidData, InvalidOption."""
     position = target.unconstrain(job.values)[0] if job.position is None else job.position
     missing = [
         parameter.name for parameter in target.parameters if job.position is None and parameter.name not in job.values
@@ -332,8 +373,7 @@ def _value(target: nutkin.compile.Target, job: LogDensity) -> dict[str, Any]:
             expected=f"real numbers of shape {show_shape((target.dimension,))}",
             found=f"{NAMES[position.dtype]} {show_shape(position.shape)}",
         )
-    value, gradient = target.value_and_gradient(position)
-    return {"value": value, "gradient": gradient, "position": position}
+    return position
 
 
 def _place(error: Exception) -> str:

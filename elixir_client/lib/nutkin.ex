@@ -50,7 +50,7 @@ defmodule Nutkin do
   A model is compiled once for the shapes of its data: new numbers of the same shapes compile nothing.
   """
 
-  alias Nutkin.{Data, Error, Fit, Model, Options, Run, Tensor, Worker}
+  alias Nutkin.{Data, Diagnosis, Error, Fit, Model, Options, Run, Tensor, Worker}
   alias Nutkin.Worker.{Client, Request}
 
   @doc """
@@ -198,6 +198,48 @@ defmodule Nutkin do
   """
   @spec log_density!(Model.t(), Tensor.source() | map() | keyword(), keyword()) :: map()
   def log_density!(model, point, opts \\ []), do: bang!(log_density(model, point, opts))
+
+  @doc """
+  Says why a model does not work at a point: runs it as it is written, operation by operation, and gives the first node
+  that is NaN or infinite, with what went into it. See `Nutkin.Diagnosis`.
+
+  The point and the options are those of `log_density/3`. A run that finds no starting point does the same by itself, at
+  points that it tried: its `Nutkin.Error.InitFailed` is the report.
+
+      import Nutkin.Model
+
+      growth =
+        model do
+          y = data(:y)
+          rate <~ normal(0, 1)
+          observe(:obs, normal(0, sqrt(rate * y)), y)
+        end
+
+      IO.puts(Nutkin.debug!(growth, [rate: -0.5], data: %{y: [1.0, 2.0]}))
+
+  prints
+
+      sqrt(multiply(rate, y)) is NaN at [0], and with it obs
+        multiply(rate, y) = f64 {2}, -0.5 at [0], from -1 to -0.5
+      at rate = -0.5
+      the root needs a number of at least 0: see that its operand cannot become negative
+  """
+  @spec debug(Model.t(), Tensor.source() | map() | keyword(), keyword()) ::
+          {:ok, Diagnosis.t()} | {:error, Error.t()}
+  def debug(model, point, opts \\ []) do
+    with {:ok, options} <- Options.validate(opts, [:data, :precision, :timeout, :worker]),
+         {:ok, point} <- point(point),
+         {:ok, request} <- request(:debug, model, options, point),
+         {:diagnosis, diagnosis} <- Client.call(options.worker, request, options.timeout) do
+      {:ok, diagnosis}
+    end
+  end
+
+  @doc """
+  As `debug/3`, but raises the error.
+  """
+  @spec debug!(Model.t(), Tensor.source() | map() | keyword(), keyword()) :: Diagnosis.t()
+  def debug!(model, point, opts \\ []), do: bang!(debug(model, point, opts))
 
   @doc """
   Asks the program of a worker how it is: `:requests` open, `:blobs` kept (`:count` and `:bytes`), `:resident` bytes

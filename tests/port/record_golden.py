@@ -74,6 +74,7 @@ def _client() -> dict[str, Recorded]:
             6,
             {**body, "options": {}, "values": {"mu": np.array(1, np.float32)}},
         ),
+        "client_debug": ("debug", 7, {**body, "values": {"mu": np.array(1.0)}}),
         "client_put": ("put", 3, {**upload, "bytes": SCHOOLS_Y}),
         "client_ack": ("ack", 3, {"chunks": 2}),
         "client_cancel": ("cancel", 3, {}),
@@ -103,6 +104,26 @@ def _port() -> dict[str, Recorded]:
         "expected": "[8] or []",
         "found": "[7]",
         "hint": "give every school its sigma",
+    }
+    variance = {"node": "variance", "role": "operand 1", "type": "f64", "shape": [200], "place": [3], "nonfinite": 0}
+    variance |= {"element": np.array(-0.12), "least": np.array(-0.12), "greatest": np.array(4.1)}
+    unknown = {"node": "x", "role": "operand 2", "type": "s32", "shape": [7], "place": None, "nonfinite": 0}
+    unknown |= {"element": None, "least": None, "greatest": None}
+    cause = {
+        "node": "sqrt(variance)",
+        "name": "scan",
+        "index": 5,
+        "kind": "call",
+        "what": "value",
+        "within": ["step 3 of scan(y)"],
+        "found": "NaN at [3]",
+        "place": [3],
+        "element": np.array(np.nan),
+        "by": None,
+        "affects": "obs",
+        "expected": None,
+        "hint": "see that its operand cannot become negative",
+        "inputs": [variance, unknown],
     }
     return {
         "port_hello": (
@@ -169,6 +190,32 @@ def _port() -> dict[str, Recorded]:
             "value",
             5,
             {"value": np.array(-43.5), "gradient": np.array([1.0, np.nan]), "position": np.zeros(2)},
+        ),
+        "port_diagnosis": (
+            "diagnosis",
+            7,
+            {
+                "finite": False,
+                "value": np.array(np.nan),
+                "gradient": np.array([1.0, np.nan]),
+                "position": np.array([0.5, -1.0]),
+                "point": {"mu": np.array(0.5), "beta": np.array([-1.0])},
+                "cause": cause,
+                "text": "sqrt(variance) is NaN at [3]\nat mu = 0.5",
+            },
+        ),
+        "port_diagnosis_finite": (
+            "diagnosis",
+            8,
+            {
+                "finite": True,
+                "value": np.array(-1.5),
+                "gradient": np.array([1.0]),
+                "position": np.array([0.5]),
+                "point": {"mu": np.array(0.5)},
+                "cause": None,
+                "text": "the log density, -1.5, and its gradient are finite\nat mu = 0.5",
+            },
         ),
         "port_pong": (
             "pong",

@@ -51,6 +51,7 @@ def test_starting_values_are_tensors() -> None:
         ("log_density", JOB, "$.position", "either `position` or `values`"),
         ("log_density", {**JOB, "position": np.zeros(1), "values": {}}, "$.position", "either"),
         ("log_density", {**JOB, "position": [1.0]}, "$.position", "a tensor"),
+        ("debug", JOB, "$.position", "a field of `debug` is wrong; expected either `position` or `values`"),
         ("ping", {"x - at `$.y`": 1}, "$", "unknown field"),
     ],
 )

@@ -113,6 +113,45 @@ def test_log_density_where_the_model_has_none(port: PortClient, body: dict[str, 
     assert text in str(error.body)
 
 
+def test_debug_at_a_point_that_is_finite_and_one_that_is_not(port: PortClient) -> None:
+    body = gaussian(2)
+    nodes = body["model"]["nodes"]
+    nodes += [
+        {"kind": "call", "op": "log", "args": [2], "opts": {}},
+        {"kind": "factor", "name": "f", "value": 3},
+    ]
+    port.send("debug", 1, {**body, "position": np.array([1.0, 2.0])})
+    fine, _ = port.until("diagnosis", id=1)
+    assert (fine.body["finite"], fine.body["cause"]) == (True, None)
+    np.testing.assert_array_equal(fine.body["gradient"], [0.0, -1.5])
+    port.send("debug", 2, {**body, "values": {"x": np.array([1.0, -2.0])}})
+    found = port.until("diagnosis", id=2)[0].body
+    assert found["finite"] is False
+    assert np.isnan(found["value"])
+    np.testing.assert_array_equal(found["point"]["x"], [1.0, -2.0])
+    cause = found["cause"]
+    assert (cause["node"], cause["index"], cause["found"], cause["affects"]) == ("log(x)", 3, "NaN at [1]", "f")
+    (reading,) = cause["inputs"]
+    assert (reading["shape"], reading["place"], float(reading["element"])) == ([2], [1], -2.0)
+    assert found["text"].startswith("log(x) is NaN at [1], and with it f\n  x = f64 {2}, -2 at [1], from -2 to 1\n")
+    port.send("debug", 3, {**body, "position": np.zeros(3)})
+    assert port.until("error", id=3)[0].body["code"] == "invalid_data"
+
+
+def test_a_run_without_a_starting_point_says_why(port: PortClient) -> None:
+    body = gaussian(1)
+    body["model"]["nodes"] += [
+        {"kind": "constant", "value": -1},
+        {"kind": "call", "op": "sqrt", "args": [3], "opts": {}},
+        {"kind": "factor", "name": "f", "value": 4},
+    ]
+    port.send("sample", 1, {**body, "options": {"chains": 1}})
+    error = port.until("error", id=1)[0].body
+    assert (error["code"], error["node"], error["index"], error["found"]) == ("init_failed", "sqrt", 4, "NaN")
+    assert "no starting point in 100 tries: sqrt(-1) is NaN, and with it f, at x = [" in error["message"]
+    assert "at least 0" in error["hint"]
+
+
 def wrong_put(**changes: Any) -> dict[str, Any]:
     body = {"blob": address(SCHOOLS_Y), "encoding": "tensor", "size": len(SCHOOLS_Y), "offset": 0, "bytes": SCHOOLS_Y}
     return body | changes

@@ -6,7 +6,7 @@ defmodule Nutkin.Protocol do
   `Nutkin.Error.Protocol` that names the field; fields that are not in the table are left alone.
   """
 
-  alias Nutkin.{Blob, Draws, Error, Msgpack, Progress, Tensor}
+  alias Nutkin.{Blob, Diagnosis, Draws, Error, Msgpack, Progress, Tensor}
 
   @version 1
 
@@ -47,12 +47,14 @@ defmodule Nutkin.Protocol do
           | {:draws, Draws.t()}
           | {:done, done()}
           | {:value, %{value: Tensor.Type.element(), gradient: Tensor.t(), position: Tensor.t()}}
+          | {:diagnosis, Diagnosis.t()}
           | {:pong, map()}
           | {:log, %{level: Logger.level(), source: String.t(), text: String.t()}}
           | {:error, Error.t()}
 
   @phases %{"warmup" => :warmup, "sample" => :sample}
   @statuses %{"complete" => :complete, "cancelled" => :cancelled}
+  @whats %{"value" => :value, "log_density" => :log_density, "gradient" => :gradient}
   @levels %{"debug" => :debug, "info" => :info, "warning" => :warning, "error" => :error}
 
   @parameter [name: :string, shape: :shape, type: :string, size: :count]
@@ -65,6 +67,34 @@ defmodule Nutkin.Protocol do
     step_size: :number,
     inverse_mass: :tensor,
     gradients: :count
+  ]
+
+  @input [
+    node: :string,
+    role: :string,
+    type: :string,
+    shape: :shape,
+    place: {:nullable, {:list, :count}},
+    element: {:nullable, :tensor},
+    least: {:nullable, :tensor},
+    greatest: {:nullable, :tensor},
+    nonfinite: :count
+  ]
+  @cause [
+    node: :string,
+    name: :string,
+    index: :count,
+    kind: :string,
+    what: {:one_of, @whats},
+    within: {:list, :string},
+    found: :string,
+    place: {:list, :count},
+    element: :tensor,
+    by: {:nullable, :string},
+    affects: {:nullable, :string},
+    expected: {:nullable, :string},
+    hint: {:nullable, :string},
+    inputs: {:list, {:fields, @input}}
   ]
 
   @messages %{
@@ -111,6 +141,17 @@ defmodule Nutkin.Protocol do
          seconds: {:fields, [compile: :number, warmup: :number, sample: :number]}
        ]},
     "value" => {:value, [value: :tensor, gradient: :tensor, position: :tensor]},
+    "diagnosis" =>
+      {:diagnosis,
+       [
+         finite: :boolean,
+         value: :tensor,
+         gradient: :tensor,
+         position: :tensor,
+         point: :tensors,
+         cause: {:nullable, {:fields, @cause}},
+         text: :string
+       ]},
     "pong" =>
       {:pong,
        [
@@ -217,12 +258,23 @@ defmodule Nutkin.Protocol do
   defp finish(:draws, fields), do: {:draws, struct!(Draws, fields)}
   defp finish(:need, fields), do: {:need, fields.blobs}
   defp finish(:value, fields), do: {:value, %{fields | value: Tensor.to_number(fields.value)}}
+  defp finish(:diagnosis, fields), do: {:diagnosis, Diagnosis.new(fields)}
   defp finish(name, fields), do: {name, fields}
+
+  # A field that may be nil must be there all the same.
+  defp member!({:nullable, type}, body, key, path) do
+    case body do
+      %{^key => nil} -> nil
+      _ -> field!(type, Map.get(body, key), path)
+    end
+  end
+
+  defp member!(type, body, key, path), do: field!(type, Map.get(body, key), path)
 
   defp field!({:fields, fields}, body, path) when is_map(body) do
     Map.new(fields, fn {name, type} ->
       key = Atom.to_string(name)
-      {name, field!(type, Map.get(body, key), "#{path}.#{key}")}
+      {name, member!(type, body, key, "#{path}.#{key}")}
     end)
   end
 

@@ -2,7 +2,7 @@ defmodule Nutkin.FailuresTest do
   use Nutkin.Test.WorkerCase, async: false
 
   alias Nutkin.Error.{InitFailed, InvalidData, InvalidModel, InvalidOption, Protocol, WorkerExit}
-  alias Nutkin.{Fit, Model, Tensor}
+  alias Nutkin.{Diagnosis, Fit, Model, Tensor}
   alias Nutkin.Test.Models
   alias Nutkin.Worker.{Client, Request}
 
@@ -63,7 +63,44 @@ defmodule Nutkin.FailuresTest do
         end
 
       assert {:error, %InitFailed{} = error} = Nutkin.sample(model, worker: worker)
-      assert Exception.message(error) =~ "impossible"
+      message = Exception.message(error)
+      assert message =~ "found no starting point in 100 tries: log("
+      assert message =~ " is -inf, and with it impossible, at mu = "
+      assert %{found: "-inf", node: "log", index: index} = error
+      assert is_integer(index)
+      assert error.hint =~ "positive"
+    end
+
+    test "a model that is NaN at a point, and one that is not", %{worker: worker} do
+      model =
+        Model.model do
+          y = data(:y)
+          rate <~ normal(0, 1)
+          observe(:obs, normal(0, sqrt(rate * y)), y)
+        end
+
+      options = [data: %{y: [1.0, 2.0]}, worker: worker]
+      assert {:ok, %Diagnosis{finite?: false, value: :nan} = found} = Nutkin.debug(model, [-0.5], options)
+      assert {:ok, ^found} = Nutkin.debug(model, %{rate: -0.5}, options)
+
+      assert %{node: "sqrt(multiply(rate, y))", kind: "call", found: "NaN at [0]", affects: "obs"} =
+               found.cause
+
+      assert [%{node: "multiply(rate, y)", element: -0.5, least: -1.0, greatest: -0.5}] = found.cause.inputs
+
+      assert inspect(found) == """
+             #Nutkin.Diagnosis<
+               sqrt(multiply(rate, y)) is NaN at [0], and with it obs
+                 multiply(rate, y) = f64 {2}, -0.5 at [0], from -1 to -0.5
+               at rate = -0.5
+               the root needs a number of at least 0: see that its operand cannot become negative
+             >\
+             """
+
+      assert %Diagnosis{finite?: true, cause: nil} = fine = Nutkin.debug!(model, [rate: 0.5], options)
+      assert fine.value == Nutkin.log_density!(model, [rate: 0.5], options).value
+      assert {:error, %InvalidData{}} = Nutkin.debug(model, [1.0, 2.0], options)
+      assert_raise InvalidOption, fn -> Nutkin.debug!(model, %{rates: 1.0}, options) end
     end
 
     test "a point of another dimension", %{worker: worker} do

@@ -1,7 +1,7 @@
 defmodule Nutkin.ProtocolTest do
   use ExUnit.Case, async: true
 
-  alias Nutkin.{Blob, Draws, Error, Msgpack, Progress, Protocol, Tensor}
+  alias Nutkin.{Blob, Diagnosis, Draws, Error, Msgpack, Progress, Protocol, Tensor}
 
   doctest Nutkin.Protocol
 
@@ -25,7 +25,7 @@ defmodule Nutkin.ProtocolTest do
       types = for path <- @frames, {:ok, [type, _, _]} = path |> File.read!() |> Msgpack.decode(), do: type
 
       assert types |> Enum.uniq() |> Enum.sort() ==
-               ~w(compiled done draws error hello log need pong progress value)
+               ~w(compiled diagnosis done draws error hello log need pong progress value)
     end
 
     for path <- @frames do
@@ -46,6 +46,17 @@ defmodule Nutkin.ProtocolTest do
   # Bytes are read as binaries, and written as strings: only addresses are bytes.
   defp rewritten(%{"blobs" => [_ | _] = blobs} = body), do: %{body | "blobs" => Enum.map(blobs, &{:bin, &1})}
   defp rewritten(body), do: body
+
+  test "a diagnosis has numbers where the message has scalars, and prints as its text" do
+    frame = File.read!(Path.join(@golden, "port_diagnosis.frame"))
+    assert {:ok, 7, {:diagnosis, %Diagnosis{finite?: false, value: :nan} = read}} = Protocol.read(frame)
+    assert %{what: :value, within: ["step 3 of scan(y)"], place: [3], element: :nan, by: nil} = read.cause
+    assert [%{shape: {200}, element: -0.12, greatest: 4.1}, %{place: nil, least: nil}] = read.cause.inputs
+    assert to_string(read) == "sqrt(variance) is NaN at [3]\nat mu = 0.5"
+    assert inspect(read) == "#Nutkin.Diagnosis<\n  sqrt(variance) is NaN at [3]\n  at mu = 0.5\n>"
+    finite = File.read!(Path.join(@golden, "port_diagnosis_finite.frame"))
+    assert {:ok, 8, {:diagnosis, %Diagnosis{finite?: true, cause: nil}}} = Protocol.read(finite)
+  end
 
   test "progress and draws become structs" do
     assert {:ok, 4, {:progress, %Progress{chain: 1, phase: :warmup, total: 2000}}} =

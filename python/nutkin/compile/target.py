@@ -15,7 +15,19 @@ import numpy as np
 from nutkin.compile.constants import gather, inlined
 from nutkin.compile.executables import EXECUTABLES
 from nutkin.compile.preparation import Preparation
-from nutkin.model import Density, Model, OutputValue, Parameter, Program, Rewrite, Spec, check, rewrite
+from nutkin.model import (
+    Density,
+    Diagnosis,
+    Model,
+    OutputValue,
+    Parameter,
+    Program,
+    Rewrite,
+    Spec,
+    check,
+    diagnose,
+    rewrite,
+)
 from nutkin.model.ir import Constant
 from nutkin.model.types import DTYPES, NAMES
 
@@ -24,10 +36,12 @@ from nutkin.model.types import DTYPES, NAMES
 class Target:
     """The log density of one model on one set of data, over a flat vector of `dimension` unconstrained coordinates.
 
-    `arrays`: the host array of every input, by node index; `inlined`: those of them that are part of the program.
+    `source`: what the density was made from; `arrays`: the host array of every input, by node index; `inlined`: those
+    of them that are part of the program.
     `key` names the program: all that can change the compiled code, and none of the values in `arguments`.
     """
 
+    source: Source
     density: Density
     arrays: Mapping[int, np.ndarray]
     inlined: Mapping[int, np.ndarray]
@@ -91,13 +105,9 @@ class Target:
         """Whether `value_and_gradient` would compile nothing."""
         return self.has_arguments() and (self.key, "value_and_gradient") in EXECUTABLES
 
-    def terms(self, position: np.ndarray) -> dict[str, float]:
-        """What each rv, observe and factor node contributes to the log density at a position."""
-
-        def terms(q, arguments):
-            return self.density.terms(q, {**self.inlined, **arguments})
-
-        return {name: float(value) for name, value in self._run("terms", terms, position).items()}
+    def diagnose(self, position: np.ndarray) -> Diagnosis:
+        """What is NaN or infinite at an unconstrained position (d,), if anything. Nothing is compiled as a whole."""
+        return diagnose(_density(self.source.as_written()), position, self.arrays)
 
     def unconstrain(self, values: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """-> (position (d,), which coordinates `values` gave (d,)). Errors: InvalidOption."""
@@ -122,16 +132,17 @@ def bind(
     `data`: arrays by slot; `tensors`: arrays of the model's constants by address; `rewrites`: names of those of
     `nutkin.model.REWRITES` that may be applied, None for all. Errors: InvalidModel, InvalidData, InvalidOption.
     """
-    density = _density(_Source.of(model, _specs(data), _specs(tensors), precision, rewrites))
+    source = Source.of(model, _specs(data), _specs(tensors), precision, rewrites)
+    density = _density(source)
     program = density.program
     arrays = gather(program, data, tensors)
     density.check_values(arrays)
     constants = inlined(program, arrays)
-    return Target(density, arrays, constants, _key(program, constants))
+    return Target(source, density, arrays, constants, _key(program, constants))
 
 
 @dataclass(frozen=True)
-class _Source:
+class Source:
     """What a density is made from. Two are equal if their encodings are."""
 
     encoded: bytes
@@ -149,14 +160,18 @@ class _Source:
         tensors: dict[bytes, Spec],
         precision: str,
         rewrites: Sequence[str] | None,
-    ) -> _Source:
+    ) -> Source:
         specs = [[(name, spec.shape, spec.type) for name, spec in group.items()] for group in (data, tensors)]
         encoded = msgspec.msgpack.encode((model, specs, precision, rewrites))
         return cls(encoded, model, data, tensors, precision, rewrites)
 
+    def as_written(self) -> Source:
+        """The same without rewrites."""
+        return Source.of(self.model, self.data, self.tensors, self.precision, ())
+
 
 @lru_cache(maxsize=64)
-def _density(source: _Source) -> Density:
+def _density(source: Source) -> Density:
     """A refit on new data of the same shape finds its model checked and rewritten."""
     program = check(source.model, source.data, source.tensors, precision=source.precision)
     return Density(rewrite(program, source.rewrites))

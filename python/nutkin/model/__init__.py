@@ -4,6 +4,7 @@
     program = check(model, data_specs, blob_specs)    # meaning: shapes, types, distributions
     program = rewrite(program)                        # the same log density, with a cheaper gradient
     density = Density(program)                        # numbers: log density, outputs, coordinates
+    diagnosis = diagnose(density, position, inputs)   # why they are not finite at a point
 
 It imports nothing of the rest of the engine but its errors.
 """
@@ -11,6 +12,10 @@ It imports nothing of the rest of the engine but its errors.
 from nutkin.model.density import Density as Density
 from nutkin.model.density import OutputValue as OutputValue
 from nutkin.model.density import Parameter as Parameter
+from nutkin.model.diagnosis import Cause as Cause
+from nutkin.model.diagnosis import Diagnosis as Diagnosis
+from nutkin.model.diagnosis import Reading as Reading
+from nutkin.model.diagnosis import diagnose as diagnose
 from nutkin.model.ir import Model as Model
 from nutkin.model.ir import read as read
 from nutkin.model.program import Program as Program

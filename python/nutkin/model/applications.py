@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 from jax import Array
 
@@ -44,8 +45,9 @@ def plan_node(node: Applied, nodes: Sequence[Node], steps: Sequence[Step], preci
     if isinstance(node, Element):
         return Application(_plan_element(node, nodes, steps), args, node)
 
-    def plan_body(body: Body, arguments: Sequence[Spec]) -> tuple[tuple[Spec, ...], Function]:
-        return _plan_body(body, arguments, precision)
+    def function_of(body: Body, arguments: Sequence[Spec]) -> tuple[tuple[Spec, ...], Function]:
+        function = plan_body(body, arguments, precision)
+        return function.specs, function
 
     match node:
         case Call():
@@ -53,13 +55,13 @@ def plan_node(node: Applied, nodes: Sequence[Node], steps: Sequence[Step], preci
         case LogProbability():
             plan = plan_log_probability(node, specs, precision)
         case Scan():
-            plan = plan_scan(node, specs, plan_body, precision)
+            plan = plan_scan(node, specs, function_of, precision)
         case While():
-            plan = plan_while(node, specs, plan_body, precision)
+            plan = plan_while(node, specs, function_of, precision)
         case Cond():
-            plan = plan_cond(node, specs, plan_body, precision)
+            plan = plan_cond(node, specs, function_of, precision)
         case Ode():
-            plan = plan_ode(node, specs, plan_body, precision)
+            plan = plan_ode(node, specs, function_of, precision)
     return Application(plan, args, node)
 
 
@@ -82,8 +84,33 @@ def _plan_element(node: Element, nodes: Sequence[Node], steps: Sequence[Step]) -
     return Plan(spec.shape, spec.type, (SEVERAL,), lambda values: values[node.index])
 
 
-def _plan_body(body: Body, arguments: Sequence[Spec], precision: str) -> tuple[tuple[Spec, ...], Function]:
-    """-> the specs of the results, and the function from the arguments to them."""
+@dataclass(frozen=True)
+class BodyFunction:
+    """A body, with a step for each of its nodes: the function from its arguments to its results, of these specs."""
+
+    nodes: tuple[Node | Argument, ...]
+    steps: tuple[Step, ...]
+    results: tuple[int, ...]
+    specs: tuple[Spec, ...]
+
+    def __call__(self, *arguments: Array) -> tuple[Array, ...]:
+        values = self.values(*arguments)
+        typed = zip(self.results, self.specs, strict=True)
+        return tuple(operand(self.steps, reference, spec.type, values) for reference, spec in typed)
+
+    def values(self, *arguments: Array) -> dict[int, Any]:
+        """The values of its nodes, but for its numbers."""
+        known: dict[int, Any] = {}
+        for index, (node, step) in enumerate(zip(self.nodes, self.steps, strict=True)):
+            if isinstance(step, Application):
+                known[index] = apply(self.steps, step, known)
+            elif isinstance(node, Argument):
+                known[index] = arguments[node.index]
+        return known
+
+
+def plan_body(body: Body, arguments: Sequence[Spec], precision: str) -> BodyFunction:
+    """What a body does with arguments of these specs. Raises InvalidModel."""
     steps: list[Step] = []
     for index, node in enumerate(body.nodes):
         try:
@@ -91,20 +118,9 @@ def _plan_body(body: Body, arguments: Sequence[Spec], precision: str) -> tuple[t
         except InvalidModel as error:
             error.message = f"in its body: {expression(body.nodes, index)}: {error.message}"
             raise
-    specs = tuple(steps[reference].spec for reference in body.results)
     check_single(body.results, body.nodes, steps)
-
-    def run(*values: Array) -> tuple[Array, ...]:
-        known: dict[int, object] = {}
-        for index, (node, step) in enumerate(zip(body.nodes, steps, strict=True)):
-            if isinstance(step, Application):
-                known[index] = apply(steps, step, known)
-            elif isinstance(node, Argument):
-                known[index] = values[node.index]
-        typed = zip(body.results, specs, strict=True)
-        return tuple(operand(steps, reference, spec.type, known) for reference, spec in typed)
-
-    return specs, run
+    specs = tuple(steps[reference].spec for reference in body.results)
+    return BodyFunction(body.nodes, tuple(steps), body.results, specs)
 
 
 def _body_step(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import jax.numpy as jnp
 from jax import Array, lax
@@ -35,16 +35,21 @@ class Layout:
         return Coordinates(self, dict(zip(self._pieces, parts, strict=True)))
 
 
-class Coordinates:
-    """The coordinates of the parameters, taken out of a vector."""
+class Coordinates(Mapping[int, Array]):
+    """The coordinates of each parameter, in their shape, by the index of its node: taken out of a vector when asked."""
 
     def __init__(self, layout: Layout, parts: Mapping[tuple[int, ...], Array]) -> None:
         self._layout = layout
         self._parts = parts
         self._places = {index: piece for piece in parts for index in piece}
 
-    def of(self, index: int) -> Array:
-        """Those of one parameter, in their shape."""
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __getitem__(self, index: int) -> Array:
         piece, shape = self._places[index], self._layout.shapes[index]
         part = self._parts[piece]
         if len(piece) > 1:
@@ -59,4 +64,4 @@ class Coordinates:
         if tuple(itertools.chain(*pieces)) == tuple(members):
             parts = [self._parts[piece] for piece in pieces]
             return (parts[0] if len(parts) == 1 else jnp.concatenate(parts)).reshape(shape)
-        return jnp.stack([self.of(index) for index in members])
+        return jnp.stack([self[index] for index in members])

@@ -18,7 +18,7 @@ from nutkin.errors import InvalidOption
 from nutkin.model.coordinates import Coordinates, Layout
 from nutkin.model.evaluation import apply, operand
 from nutkin.model.ir import Observe
-from nutkin.model.observations import observation_sum
+from nutkin.model.observations import observation_elements, observation_sum
 from nutkin.model.operations import close_matches
 from nutkin.model.plan import cast
 from nutkin.model.program import Program
@@ -67,7 +67,8 @@ class Density:
 
     `position` is a vector of `dimension` floats of the program's precision: the unconstrained coordinates of the
     parameters in the order of their nodes, each row-major. `inputs` maps the index of each step in `given` to its
-    value: an array of exactly the step's shape and type, or what a likelihood has prepared.
+    value: an array of exactly the step's shape and type, or what a likelihood has prepared. `nodes`: those that the log
+    density needs, in order.
     """
 
     def __init__(self, program: Program) -> None:
@@ -75,7 +76,7 @@ class Density:
         steps = program.steps
         self._variables = {index: step for index, step in enumerate(steps) if isinstance(step, Variable)}
         self._layout = Layout(self._variables)
-        self._density_nodes = program.needed_by(program.terms)
+        self.nodes = program.needed_by(program.terms)
         self._output_nodes = program.needed_by(program.outputs)
 
     @property
@@ -107,7 +108,7 @@ class Density:
     @property
     def given(self) -> tuple[int, ...]:
         """The steps whose values the log density or the outputs need."""
-        needed = sorted({*self._density_nodes, *self._output_nodes})
+        needed = sorted({*self.nodes, *self._output_nodes})
         return tuple(index for index in needed if isinstance(self.program.steps[index], GIVEN))
 
     def log_density(self, position: Array, inputs: Inputs) -> Array:
@@ -119,39 +120,66 @@ class Density:
         return {self.program.label(index): term for index, term in self._terms(position, inputs).items()}
 
     def _terms(self, position: Array, inputs: Inputs) -> dict[int, Array]:
-        coordinates = self._layout.split(position)
+        coordinates = self.coordinates(position)
         values: dict[int, Array] = {}
         terms: dict[int, Array] = {}
-        for index in self._density_nodes:
+        for index in self.nodes:
             step = self.program.steps[index]
-            if isinstance(step, Variable):
-                values[index] = self._value(index, coordinates, values)
-                if step.is_counted:
-                    terms[index] = self._variable_term(step, coordinates.of(index), values[index], values)
-            elif isinstance(step, Joined):
-                stacked, bounds = coordinates.stacked(step.members), self._floats(step.bounds, values)
-                values[index] = step.constrain(stacked, *bounds)
-                if step.transform is not None:
-                    terms[index] = step.transform.log_jacobian(stacked, *bounds)
-            elif isinstance(step, Observation):
-                terms[index] = self._observation_term(step, values, inputs)
-            elif isinstance(step, Likelihood):
-                terms[index] = step.term(inputs[index], *self._floats(step.args, values))
-            elif isinstance(step, Term):
-                terms[index] = jnp.sum(cast(values[step.value], self.program.precision))
-            else:
-                values[index] = self._evaluate(index, values, inputs)
+            own = coordinates.stacked(step.members) if isinstance(step, Joined) else coordinates.get(index)
+            value, term = self.step(index, own, values, inputs)
+            if value is not None:
+                values[index] = value
+            if term is not None:
+                terms[index] = term
         return terms
+
+    def step(
+        self, index: int, coordinates: Array | None, values: Mapping[int, Any], inputs: Inputs
+    ) -> tuple[Any, Array | None]:
+        """The value of a node, and what it adds to the log density, from the values of those before it.
+
+        What it has not is None; `coordinates` are those of a parameter, or of the parameters that a step joins.
+        """
+        match self.program.steps[index]:
+            case Variable() as variable:
+                value = self._value(variable, coordinates, values)
+                term = self._variable_term(variable, coordinates, value, values) if variable.is_counted else None
+                return value, term
+            case Joined(transform=transform) as joined:
+                bounds = self._floats(joined.bounds, values)
+                term = None if transform is None else transform.log_jacobian(coordinates, *bounds)
+                return joined.constrain(coordinates, *bounds), term
+            case Observation() as observation:
+                return None, self._observation_term(observation, values, inputs)
+            case Likelihood() as likelihood:
+                return None, likelihood.term(inputs[index], *self._floats(likelihood.args, values))
+            case Term() as term:
+                return None, jnp.sum(cast(values[term.value], self.program.precision))
+            case _:
+                return self._evaluate(index, values, inputs), None
+
+    def elements(self, index: int, coordinates: Array | None, values: Mapping[int, Any]) -> Array:
+        """The log density of a parameter, its log-Jacobian left out, or of an observation: what its term sums."""
+        step = self.program.steps[index]
+        parameters = self._floats(step.args, values)
+        if isinstance(step, Observation):
+            value, rest = self._observed(step, values)
+            return observation_elements(step, value, parameters, **rest)
+        value = values[index]
+        if not step.centered:
+            value, parameters = coordinates, step.family.standard_parameters(parameters)
+        return jnp.broadcast_to(step.family.log_density(value, parameters), step.batch_shape)
 
     def outputs(self, position: Array, inputs: Inputs) -> dict[str, Array]:
         """The constrained parameters and the deterministic values at a position, by name."""
-        coordinates = self._layout.split(position)
+        coordinates = self.coordinates(position)
         values: dict[int, Array] = {}
         outputs: dict[str, Array] = {}
         for index in self._output_nodes:
             step = self.program.steps[index]
             if isinstance(step, Variable):
-                values[index] = outputs[step.name] = self._value(index, coordinates, values)
+                own = coordinates[index] if step.of is None else None
+                values[index] = outputs[step.name] = self._value(step, own, values)
             elif isinstance(step, Joined):
                 bounds = self._floats(step.bounds, values)
                 values[index] = step.constrain(coordinates.stacked(step.members), *bounds)
@@ -198,7 +226,7 @@ class Density:
         given = {index: np.asarray(values[name], self._dtype) for name, index in named.items() if name in values}
         position, mask = np.zeros(self.dimension, self._dtype), np.zeros(self.dimension, bool)
         known: dict[int, Array] = {}
-        parents = [parent for index in given for parent in self._parents(index)]
+        parents = [parent for index in given for parent in self._variables[index].parents]
         for index in self.program.needed_by(parents, plus=given):
             step = self.program.steps[index]
             if not isinstance(step, Variable | Joined):
@@ -242,6 +270,9 @@ class Density:
     def _dtype(self) -> np.dtype:
         return DTYPES[self.program.precision]
 
+    def coordinates(self, position: Array) -> Coordinates:
+        return self._layout.split(position)
+
     def _evaluate(self, index: int, values: Mapping[int, Array], inputs: Inputs) -> Array:
         match self.program.steps[index]:
             case Input() | Computed():
@@ -259,12 +290,11 @@ class Density:
     def _floats(self, indices: Iterable[int], values: Mapping[int, Array]) -> tuple[Array, ...]:
         return tuple(operand(self.program.steps, index, self.program.precision, values) for index in indices)
 
-    def _value(self, index: int, coordinates: Coordinates, values: Mapping[int, Array]) -> Array:
-        variable = self._variables[index]
+    def _value(self, variable: Variable, coordinates: Array | None, values: Mapping[int, Array]) -> Array:
         if variable.of is not None:
             step, place = variable.of
             return values[step][place]
-        return self._constrain(variable, coordinates.of(index), values)
+        return self._constrain(variable, coordinates, values)
 
     def _constrain(self, variable: Variable, coordinates: Array, values: Mapping[int, Array]) -> Array:
         if not variable.centered:
@@ -290,11 +320,15 @@ class Density:
     def _observation_term(self, step: Observation, values: Mapping[int, Array], inputs: Inputs) -> Array:
         if not step.parts:
             return inputs[step.constant]
+        value, rest = self._observed(step, values)
+        total = observation_sum(step, value, self._floats(step.args, values), **rest)
+        return total if step.constant is None else total + inputs[step.constant]
+
+    def _observed(self, step: Observation, values: Mapping[int, Array]) -> tuple[Array, dict[str, Array | None]]:
+        """The value, and weight and mask."""
         (value,) = self._floats((step.value,), values)
         (weight,) = (None,) if step.weight is None else self._floats((step.weight,), values)
-        mask = None if step.mask is None else values[step.mask]
-        total = observation_sum(step, value, self._floats(step.args, values), weight=weight, mask=mask)
-        return total if step.constant is None else total + inputs[step.constant]
+        return value, {"weight": weight, "mask": None if step.mask is None else values[step.mask]}
 
     def _joined(self, step: Joined, given: Mapping[int, np.ndarray], known: Mapping[int, Array]) -> Array:
         """The values of the step, from those of its members."""
@@ -305,11 +339,6 @@ class Density:
     def _location_scale(self, variable: Variable, values: Mapping[int, Array]) -> tuple[Array, Array]:
         named = dict(zip(variable.family.parameters, variable.args, strict=True))
         return self._floats((named[name] for name in variable.family.location_scale), values)
-
-    def _parents(self, index: int) -> tuple[int, ...]:
-        """The nodes on which the way between a parameter's coordinates and its value depends."""
-        variable = self._variables[index]
-        return variable.bounds if variable.centered else variable.args
 
     def _unconstrain(self, index: int, value: np.ndarray, known: Mapping[int, Array]) -> np.ndarray:
         variable = self._variables[index]

@@ -1,4 +1,4 @@
-"""The log density of an observation, summed over its batch."""
+"""The log density of an observation: its elements, and their sum over the batch."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from nutkin.model.distributions.family import Parts
 from nutkin.model.steps import Observation
 from nutkin.model.sums import batch_sum
 
@@ -22,6 +23,31 @@ def observation_sum(
 
     What no part needs may be None: the value where there is the normalizer alone, and parameters.
     """
+    parts, unmasked = _parts(step, value, parameters, mask)
+    total = batch_sum(parts.signed(), step.spec.shape, weight=weight, unmasked=unmasked)
+    return total / step.spec.size if step.mean else total
+
+
+def observation_elements(
+    step: Observation,
+    value: Array,
+    parameters: tuple[Array, ...],
+    *,
+    weight: Array | None = None,
+    mask: Array | None = None,
+) -> Array:
+    """What `observation_sum` adds up, of the shape of the batch."""
+    parts, unmasked = _parts(step, value, parameters, mask)
+    elements = sum(parts.signed()) * (1 if weight is None else weight)
+    if unmasked is not None:
+        elements = jnp.where(unmasked, elements, np.zeros((), elements.dtype))
+    return jnp.broadcast_to(elements, step.spec.shape)
+
+
+def _parts(
+    step: Observation, value: Array | None, parameters: tuple[Array, ...], mask: Array | None
+) -> tuple[Parts, Array | None]:
+    """-> the parts that the step names, and where they count."""
     support = step.family.support
     unmasked = None if mask is None else mask != 0
     if value is not None and unmasked is not None and support.inside is not None:
@@ -31,5 +57,4 @@ def observation_sum(
     parts = step.family.parts(value, parameters, step.parts)
     if not step.is_checked:
         parts = parts.within(support.contains(value, *step.family.bounds(parameters)), value.dtype)
-    total = batch_sum(parts.signed(), step.spec.shape, weight=weight, unmasked=unmasked)
-    return total / step.spec.size if step.mean else total
+    return parts, unmasked

@@ -98,6 +98,11 @@ class Variable:
         return self.spec.shape[: len(self.spec.shape) - self.family.event_rank]
 
     @property
+    def parents(self) -> tuple[int, ...]:
+        """The steps on which the way between its coordinates and its value depends."""
+        return self.bounds if self.centered else self.args
+
+    @property
     def references(self) -> tuple[int, ...]:
         value = () if self.of is None else self.of[:1]
         return (*self.args, *value) if self.is_counted else value

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nutkin.errors import InitFailed
 from nutkin.model.types import DTYPES
 from nutkin.sampler.adaptation import RUN, SEARCH, SEEK_POINT, Adapted
 from nutkin.sampler.compiled import Sampler
-from nutkin.sampler.kernel import MAX_STARTS, STATISTICS
+from nutkin.sampler.kernel import STATISTICS
 from nutkin.sampler.metric import Metric
 from nutkin.sampler.moments import Collector, moments
+from nutkin.sampler.no_start import no_start
 from nutkin.sampler.options import DENSE, Options
 from nutkin.sampler.state import Control, State, counted, initial_state, inverse_mass, pack, steps, unpack, write
 from nutkin.sampler.warmup import SAMPLE, WARMUP, Adaptation, Learned, Window
@@ -180,7 +180,8 @@ class Chain:
         # The chain counts modulo 2^32, which one call cannot exceed.
         self._gradients += (gradients - self._gradients) % 2**32
         if mode == SEEK_POINT:
-            raise self._no_start()
+            state, _, spread, _ = unpack(packed)
+            raise no_start(self._sampler.target, self.index, state, spread)
         self._seconds_each, self._most_next = seconds / count, _GROWTH * count
         if not any(self._done.values()):
             self._sampler.pace.seconds = self._seconds_each
@@ -231,25 +232,6 @@ class Chain:
         start = self._sent[phase]
         self._sent[phase] += count
         return Chunk(self.index, phase, start, count, variables, stats)
-
-    def _no_start(self) -> InitFailed:
-        terms = self._sampler.target.terms(self.state.point.position)
-        culprits = {name: value for name, value in terms.items() if not np.isfinite(value)}
-        if culprits:
-            node = next(iter(culprits))
-            listed = ", ".join(f"`{name}` is {value}" for name, value in culprits.items())
-            where = f"at the centre of the starts, {listed}"
-        else:
-            node, where = (
-                None,
-                "every term is finite at the centre of the starts, but its gradient is not, or no start around it is",
-            )
-        return InitFailed(
-            f"chain {self.index} found no starting point in {MAX_STARTS} tries: {where}",
-            node=node,
-            expected="a finite log density with a finite gradient",
-            hint="check the data against the supports of the distributions, or give starting values with `init`",
-        )
 
 
 def advance(chains: Sequence[Chain], seconds: float = 0.05) -> list[Chunk]:

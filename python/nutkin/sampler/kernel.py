@@ -25,15 +25,15 @@ import jax.numpy as jnp
 from jax import lax
 
 from nutkin.sampler.adaptation import METRIC_RANGE, RUN, SEEK_POINT, adapt
-from nutkin.sampler.counter_rng import normals, threefry_once, uniform, uniform_fine
+from nutkin.sampler.counter_rng import normals, uniform
 from nutkin.sampler.output_blocks import OutputBlocks
+from nutkin.sampler.starts import MAX_STARTS, start_shift, uniforms_of, words_of
 from nutkin.sampler.state import Control, State, iterations, pack, unpack_typed
 from nutkin.sampler.transition import Point, build_transition, empty_checkpoints
 
 STATISTICS = ("lp", "energy", "acceptance_rate", "step_size", "tree_depth", "n_steps", "diverging")
-MAX_STARTS = 100  # random initial points that are tried before the chain gives up
 
-_TAG_ITERATION, _TAG_JITTER = 1, 4
+_TAG_JITTER = 4
 
 
 class _Call(NamedTuple):
@@ -55,12 +55,6 @@ def _product(transposed, vector):
     """transposed^T @ vector, without a dot: that would keep the loop from being compiled into one function. The sum is
     over the first axis, so that it runs over whole rows."""
     return jnp.sum(transposed * vector[:, None], axis=0)
-
-
-def _start_radius(tick):
-    """Of the try with this number: every other one comes closer to the centre, where a far start is not finite."""
-    closer = 1.0 / jnp.left_shift(jnp.int32(1), (tick >> 3).astype(jnp.int32) & 15).astype(jnp.float64)
-    return jnp.where((tick & 1) == 1, closer, 1.0)
 
 
 def build_advance(
@@ -122,12 +116,9 @@ def build_advance(
             mode = state.adapted.mode
             running, seeking = mode == RUN, mode == SEEK_POINT
 
-            def rng(tag, j):
-                return threefry_once(state.key, (state.tick, jnp.uint32(tag << 24) + j.astype(jnp.uint32)))
-
-            pairs = 2 * ((dimension + 1) // 2)
-            uniforms = uniform_fine(*rng(_TAG_ITERATION, lax.iota(jnp.uint32, pairs)))
-            shift = spread * (_start_radius(state.tick) * (2.0 * uniforms[:dimension] - 1.0)).astype(dtype)
+            rng = words_of(state.key, state.tick)
+            uniforms = uniforms_of(rng, dimension)
+            shift = start_shift(uniforms[:dimension], state.tick, spread)
             origin = state.point.position + jnp.where(seeking, shift, 0.0)
             point = state.point._replace(position=jnp.zeros_like(origin) if dense else origin)
             density = around(origin) if dense else value_and_gradient

@@ -242,14 +242,45 @@ def test_a_start_outside_the_support_is_refused(sampler):
         Run(sampler, Options(init=Init(values={"tau": -1.0})))
 
 
-def test_an_impossible_model_names_the_term():
+def no_start(tree, **options):
+    chain = Run(compile_sampler(target(tree)), Options(chains=1, **options)).chains[0]
+    with pytest.raises(InitFailed) as error:
+        advance([chain])
+    return error.value
+
+
+def test_an_impossible_model_names_the_node():
     tree = Builder()
     x = tree.rv("x", "normal", {"mu": 0, "sigma": 1})
     tree.factor("never", tree.call("log", tree.call("multiply", x, 0)))
-    chain = Run(compile_sampler(target(tree)), Options(chains=1)).chains[0]
-    with pytest.raises(InitFailed, match=r"`never` is -inf") as error:
-        advance([chain])
-    assert error.value.node == "never"
+    error = no_start(tree)
+    assert "no starting point in 100 tries: log(multiply(x, 0)) is -inf, and with it never, where" in error.message
+    assert (error.node, error.index, error.found) == ("log", 5, "-inf")
+    assert "positive" in error.hint
+
+
+def test_the_report_is_that_of_a_point_that_was_tried():
+    tree = Builder()
+    x = tree.rv("x", "normal", {"mu": 0, "sigma": 1})
+    tree.factor("never", tree.call("log", tree.call("subtract", tree.call("negate", tree.call("exp", x)), 1)))
+    at = [float(no_start(tree, seed=seed).message.rpartition("x = ")[2]) for seed in (1, 2)]
+    assert at[0] != at[1]
+    assert all(0 < abs(x) < 2 / 2**11 for x in at)  # the last try is close to the centre
+    values = {"x": np.array(1.5)}
+    assert no_start(tree, init=Init(values=values)).message.endswith("at x = 1.5")
+
+
+def test_the_same_node_is_looked_for_in_a_rewritten_model():
+    tree = Builder()
+    sigma = tree.rv("sigma", "normal", {"mu": 0, "sigma": 1})
+    scale = tree.call("negate", tree.call("exp", sigma))
+    tree.observe("obs", "normal", {"mu": 0.0, "sigma": scale}, tree.constant(np.arange(20.0)))
+    bound = bind(read(tree.tree()), {}, tree.tensors)
+    assert [rewrite.node for rewrite in bound.rewrites] == ["obs"]
+    with pytest.raises(InitFailed) as error:
+        advance([Run(compile_sampler(bound), Options(chains=1)).chains[0]])
+    assert error.value.node == "obs"
+    assert error.value.expected == "sigma to be a positive number"
 
 
 def test_a_start_is_found_behind_a_barrier():

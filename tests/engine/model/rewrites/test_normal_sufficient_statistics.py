@@ -100,7 +100,7 @@ def test_data_far_from_zero_keep_their_digits_near_the_fit(x_offset: float, y_of
     assert [applied.name for applied in target.rewrites] == [NAME]
     # The coefficients are whole multiples of powers of 2, so that the reference has no rounding of its own.
     position = np.array([y_offset - 0.5 * x_offset, 0.25, 0, 0.5, -0.5, 1.0, 0.5])
-    found = target.terms(position)["obs"]
+    found = float(target.density.terms(position, {**target.inlined, **target.arguments})["obs"])
     long = np.longdouble
     residual = y.astype(long) - long(position[0]) - position[6] * x.astype(long) - position[1:6][g].astype(long)
     exact = float(-0.5 * np.sum(residual**2) - n * long(0.5) * np.log(2 * long(np.pi)))
