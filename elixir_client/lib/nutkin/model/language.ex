@@ -50,7 +50,18 @@ defmodule Nutkin.Model.Language do
   """
 
   alias Nutkin.Error.InvalidModel
-  alias Nutkin.Model.{Builder, Combination, Control, Distribution, Node, Operation, Operators, Option}
+
+  alias Nutkin.Model.{
+    Builder,
+    Combination,
+    Control,
+    Distribution,
+    Imputation,
+    Node,
+    Operation,
+    Operators,
+    Option
+  }
 
   @typedoc "A node, or what becomes a constant."
   @type value :: Node.t() | Nutkin.Tensor.source() | Nutkin.Blob.t()
@@ -137,6 +148,9 @@ defmodule Nutkin.Model.Language do
     * `:weight` - a factor for each term
     * `:mask` - where it is 0, the term is left out
     * `:reduce` - `:sum` of the terms, by default, or `:mean`
+
+  Numbers of a list that are nil are missing: they are sampled, as the variable `NAME_missing`, which is a vector of
+  them in their order. The distribution is one on the real line, on the positive numbers or on (0, 1).
   """
   @spec observe(name(), Distribution.t(), value(), keyword()) :: :ok
   def observe(name, distribution, value, opts \\ []) do
@@ -145,6 +159,7 @@ defmodule Nutkin.Model.Language do
     opts = Option.check_names!(opts, [:weight, :mask, :reduce], "observe #{name}")
     {references, settings} = Keyword.split(opts, [:weight, :mask])
     settings = Option.to_wire!(settings, [reduce: {:one_of, [:sum, :mean]}], "observe #{name}")
+    value = if Imputation.missing?(value), do: Imputation.complete(name, distribution, value), else: value
 
     [value: value]
     |> Keyword.merge(references)
