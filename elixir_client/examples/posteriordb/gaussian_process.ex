@@ -12,10 +12,10 @@ defmodule Posteriordb.GaussianProcess do
       alpha <~ half_normal(2)
       f_tilde <~ normal(0, 1, shape: {11})
 
-      squared = (reshape(x, {11, 1}) - x) ** 2
+      squared = (new_axis(x, 1) - x) ** 2
       jitter = Enum.map(0..10, fn i -> Enum.map(0..10, &if(&1 == i, do: 1.0e-10, else: 0.0)) end)
       covariance = alpha ** 2 * exp(-0.5 * squared / rho ** 2) + jitter
-      f = deterministic(:f, dot(Nutkin.Model.Builder.call("cholesky", [covariance], %{}), f_tilde))
+      f = deterministic(:f, dot(cholesky(covariance), f_tilde))
       observe(:counts, poisson_log(f), data(:k))
     end
   end

@@ -24,6 +24,11 @@ defmodule Nutkin.Model.LanguageTest do
       assert named == protocol_distributions()
     end
 
+    test "has the same combinations, with the same parameters of their own" do
+      named = for {name, own} <- Nutkin.Model.Combination.own(), do: {"#{name}", Enum.map(own, &"#{&1}")}
+      assert named == protocol_distributions("### Combinations")
+    end
+
     defp protocol_operations do
       for "| `" <> row <- section("### Operations"),
           [ops] = Regex.run(~r/^([a-z0-9_ ]+)`/, row, capture: :all_but_first),
@@ -31,8 +36,8 @@ defmodule Nutkin.Model.LanguageTest do
           do: op
     end
 
-    defp protocol_distributions do
-      for "| `" <> row <- section("### Distributions") do
+    defp protocol_distributions(title \\ "### Distributions") do
+      for "| `" <> row <- section(title) do
         [name, parameters | _] = String.split(row, "|")
         # A name in backquotes, not after a remark in brackets has begun.
         bare = String.replace(parameters, ~r/\([^)]*\)|\{[^}]*\}|;.*/, "")
