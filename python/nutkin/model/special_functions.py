@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax import Array, lax
-from jax.custom_derivatives import SymbolicZero
 
-from nutkin.errors import InvalidModel
+from nutkin.model.incomplete import beta_tails
 from nutkin.model.native import gamma
 from nutkin.model.native.elementary import exp, log, log1p
 from nutkin.model.special import LOG_PI, log1mexp, log_ndtr, softplus, xlog1py, xlogy
@@ -83,28 +81,11 @@ def _logaddexp_jvp(primals: tuple[Array, Array], tangents: tuple[Array, Array]) 
     return logaddexp(x, y), by_x * tangents[0] + by_y * tangents[1]
 
 
-@jax.custom_jvp
 def betainc(a: Array, b: Array, x: Array) -> Array:
-    """The regularized incomplete beta function I_x(a, b). Differentiable in x alone."""
-    return lax.betainc(a, b, x)
-
-
-def _betainc_jvp(primals: tuple[Array, ...], tangents: tuple[Any, ...]) -> tuple[Array, Array]:
-    a, b, x = primals
-    *shapes, tangent = tangents
-    if not all(isinstance(shape, SymbolicZero) for shape in shapes):
-        raise InvalidModel(
-            "betainc has no derivative by its shapes a and b",
-            expected="shapes that depend on no parameter",
-            found="shapes that do",
-        )
-    value = betainc(a, b, x)
-    if isinstance(tangent, SymbolicZero):
-        return value, jnp.zeros_like(value)
-    return value, tangent * exp(xlogy(a - 1, x) + xlog1py(b - 1, -x) - lbeta(a, b))
-
-
-betainc.defjvp(_betainc_jvp, symbolic_zeros=True)
+    """The regularized incomplete beta function I_x(a, b). At the ends of the unit interval its derivatives are 0."""
+    is_end = (x == 0) | (x == 1)
+    lower, _upper = beta_tails(a, b, logit(jnp.where(is_end, 0.5, x)))
+    return jnp.where(is_end, lax.stop_gradient(x), exp(lower))
 
 
 def _of_one_shape(function: Callable[..., Array]) -> Callable[..., Array]:
@@ -134,4 +115,4 @@ BINARY: dict[str, Callable[[Array, Array], Array]] = {
     "gammaincc": _of_one_shape(lax.igammac),
 }
 
-TERNARY: dict[str, Callable[[Array, Array, Array], Array]] = {"betainc": _of_one_shape(betainc)}
+TERNARY: dict[str, Callable[[Array, Array, Array], Array]] = {"betainc": betainc}

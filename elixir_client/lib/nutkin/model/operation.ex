@@ -88,9 +88,7 @@ defmodule Nutkin.Model.Operation do
     {:lbeta, [:a, :b], [], [], "The logarithm of the beta function."},
     {:gammainc, [:a, :x], [], [], "The regularized lower incomplete gamma function P(a, x)."},
     {:gammaincc, [:a, :x], [], [], "The regularized upper incomplete gamma function Q(a, x)."},
-    {:betainc, [:a, :b, :x], [], [],
-     "The regularized incomplete beta function of x. Its shapes a and b must not depend on a parameter: there is no " <>
-       "derivative by them."},
+    {:betainc, [:a, :b, :x], [], [], "The regularized incomplete beta function of x."},
     {:ndtr, [:x], [], [], "The standard normal distribution function."},
     {:log_ndtr, [:x], [], [], "The logarithm of `ndtr`, exact in the tails."},
     {:ndtri, [:p], [], [], "The standard normal quantile function, the inverse of `ndtr`."},
