@@ -3,7 +3,8 @@
     model_peer.py MESSAGE    prints a JSON list: of each model the named values and the log density at the origin of its
                              parameters, or its error
 
-MESSAGE is a file with the frame ["models", 0, {"models": [{"model", "data", "blobs"}, …]}], blobs being lists of [address, tensor].
+MESSAGE is a file with the frame ["models", 0, {"models": [{"model", "data", "blobs"}, …]}], blobs being lists of
+[address, tensor].
 """
 
 import json
