@@ -66,7 +66,14 @@ IMPOSSIBLE = [
     ("geometric", {"p": 0.5}, [1, 0], "at least 1", "0 at [1]", "1 value is"),
     ("pareto", {"y_min": 2, "alpha": 1}, [2.0, 1.5], "at least y_min", "1.5 at [1]", "1 value is"),
     ("lkj_corr", {"eta": 1}, [[1.0, 0.5], [0.4, 1.0]], "correlation matrix", "[[1.0, 0.5], [0.4, 1.0]]", "1 value is"),
-    ("wishart", {"nu": 3, "scale": np.eye(2)}, -np.eye(2), "positive definite", "[[-1.0, -0.0], [-0.0, -1.0]]", "1 value is"),
+    (
+        "wishart",
+        {"nu": 3, "scale": np.eye(2)},
+        -np.eye(2),
+        "positive definite",
+        "[[-1.0, -0.0], [-0.0, -1.0]]",
+        "1 value is",
+    ),
     ("zero_sum_normal", {"sigma": 1}, [1.0, -0.5], "sum to 0", "[1.0, -0.5]", "1 value is"),
 ]
 
