@@ -59,7 +59,7 @@ defmodule Nutkin.ErrorTest do
     fields = [node: "theta", index: 3, path: "$.shape", expected: "{8}", found: "{7}", hint: "check the data"]
 
     assert Exception.message(Error.InvalidModel.exception([message: "shapes differ"] ++ fields)) ==
-             "shapes differ (node theta, index 3, at $.shape); expected {8}; found {7}; check the data"
+             "shapes differ (node theta, at $.shape); expected {8}; found {7}; check the data"
 
     assert Exception.message(Error.InvalidModel.exception(message: "theta has no shape", node: "theta")) ==
              "theta has no shape"
@@ -71,6 +71,7 @@ defmodule Nutkin.ErrorTest do
           {"no value for `y`", [node: "y"], "no value for `y`"},
           {"the slot y", [node: "y"], "the slot y"},
           {"a value is missing", [node: "a"], "a value is missing (node a)"},
+          {"a value is missing", [index: 3], "a value is missing (node 3 of the model)"},
           {"y.1 and xy", [node: "y"], "y.1 and xy (node y)"},
           {"the c++", [node: "c++"], "the c++"},
           {"wrong, as in [1][0]", [path: "[1]"], "wrong, as in [1][0] (at [1])"},

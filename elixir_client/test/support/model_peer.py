@@ -1,8 +1,10 @@
 """The other side of the model language's tests: the engine.
 
-    model_peer.py MESSAGE    prints the named values of a model as JSON, at the origin of its parameters
+    model_peer.py MESSAGE    prints a JSON list: of each model the named values and the log density at the origin of its
+                             parameters, or its error
 
-MESSAGE is a file with the frame ["model", 0, {"model", "data", "blobs"}], blobs being a list of [address, tensor].
+MESSAGE is a file with the frame ["models", 0, {"models": [{"model", "data", "blobs"}, …]}], blobs being lists of
+[address, tensor].
 """
 
 import json
@@ -18,18 +20,27 @@ from nutkin.model import read
 from nutkin_port import codec
 
 
-def main(path):
-    _, _, body = codec.unpack(Path(path).read_bytes())
+def answer(body):
+    try:
+        return evaluated(body)
+    except NutkinError as error:
+        return {"error": error.body()}
+
+
+def evaluated(body):
     blobs = {bytes(address): tensor for address, tensor in body["blobs"]}
     target = nutkin.compile.bind(read(body["model"]), body["data"], blobs)
     origin = np.zeros(target.dimension)
-    values = jax.jit(target.outputs)(origin, target.arguments)
-    log_density = jax.jit(target.log_density)(origin, target.arguments)
-    return {"values": {name: value.tolist() for name, value in values.items()}, "log_density": float(log_density)}
+
+    def at_origin(arguments):
+        return target.outputs(origin, arguments), target.log_density(origin, arguments)
+
+    values, log_density = jax.jit(at_origin)(target.arguments)
+    named = {name: value.tolist() for name, value in values.items()}
+    # JSON has no infinities.
+    return {"values": named, "log_density": float(log_density) if np.isfinite(log_density) else None}
 
 
 if __name__ == "__main__":
-    try:
-        print(json.dumps(main(sys.argv[1])))
-    except NutkinError as error:
-        print(json.dumps({"error": error.body()}))
+    _, _, body = codec.unpack(Path(sys.argv[1]).read_bytes())
+    print(json.dumps([answer(model) for model in body["models"]]))

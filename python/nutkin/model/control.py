@@ -72,7 +72,7 @@ def plan_cond(node: Cond, specs: Sequence[Spec], plan_body: PlanBody, precision:
     predicate, *captures = specs
     if predicate.shape != ():
         raise InvalidModel(
-            "the predicate of a choice between two bodies must be a scalar",
+            "what decides between two sides must be a scalar",
             expected="{}",
             found=show_shape(predicate.shape),
             hint="select(predicate, on_true, on_false) chooses element by element",
@@ -110,6 +110,7 @@ def _length(node: Scan, xs: Sequence[Spec]) -> int:
             "scan must know its number of steps" if not sizes else "what scan runs over must have one first size",
             expected="tensors of equal first sizes, or a length",
             found=", ".join(show_shape(spec.shape) for spec in xs) + (f", length {node.length}" if node.length else ""),
+            hint="a range such as 0..9 is a tensor too: it makes so many steps",
         )
     return sizes.pop()
 

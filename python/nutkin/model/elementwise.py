@@ -119,7 +119,10 @@ def _quotient(operands: Operands) -> Plan:
     merged = operands.merged()
     if not is_integer(merged):
         raise InvalidModel(
-            "quotient divides integers", expected="integer types", found=merged, hint="use divide, or as_type first"
+            "quotient divides integers",
+            expected="integer types",
+            found=merged,
+            hint="divide gives fractions, as_type integers",
         )
     # lax.div truncates towards zero, as Nx does; // rounds down.
     return Plan(

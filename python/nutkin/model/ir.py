@@ -228,8 +228,13 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 def label(node: Node) -> str:
-    """What an error calls the node: its name, or its operation."""
-    return node.name or (node.op if isinstance(node, Call) else node.__struct_config__.tag)
+    """What an error calls the node: its name, or its operation, a choice `if` as it is written."""
+    match node:
+        case Call(name=None):
+            return node.op
+        case Cond(name=None):
+            return "if"
+    return node.name or node.__struct_config__.tag
 
 
 def expression(nodes: Sequence[Node], index: int, *, depth: int = 3) -> str:

@@ -283,6 +283,12 @@ class _Checker:
                 found=str(node.dist),
                 hint="observe it, or marginalise it: sum the density over its values and add that as a factor",
             )
+        if not family.support.transforms:
+            raise InvalidModel(
+                f"no transform maps onto the values of {node.dist}, so that it can be observed only",
+                expected="a distribution whose values have one, such as components of one support",
+                found=family.support.description,
+            )
         shape = variable_shape(family, specs, node.shape)
         name = node.transform or family.transform
         transform = TRANSFORMS.get(name)

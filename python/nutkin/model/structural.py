@@ -133,6 +133,13 @@ def transpose(operands: Operands) -> Plan:
 def concatenate(operands: Operands) -> Plan:
     """Join along an axis that all have."""
     merged, shapes = operands.merged(), operands.shapes
+    if () in shapes:
+        raise InvalidModel(
+            "concatenate joins along an axis, which a number does not have",
+            expected="shapes such as {1}",
+            found=", ".join(show_shape(shape) for shape in shapes),
+            hint="reshape(x, {1}) makes a vector of a number, stack joins numbers",
+        )
     axis = resolve_axis(operands.options.get("axis", 0), len(shapes[0]), "axis")
     rests = {shape[:axis] + shape[axis + 1 :] if len(shape) > axis else None for shape in shapes}
     if len(rests) > 1 or len({len(shape) for shape in shapes}) > 1:
@@ -154,6 +161,7 @@ def stack(operands: Operands) -> Plan:
             "stack needs equal shapes",
             expected=show_shape(shapes[0]),
             found=", ".join(show_shape(shape) for shape in shapes),
+            hint="it joins along a new axis, concatenate along one that there is",
         )
     axis = resolve_axis(operands.options.get("axis", 0), len(shapes[0]) + 1, "axis")
     shape = (*shapes[0][:axis], len(shapes), *shapes[0][axis:])

@@ -89,10 +89,17 @@ def _check_support(program: Program, check: ValueCheck, values: Mapping[int, np.
 
 
 def _show(value: np.ndarray) -> str:
-    """In one line, and of a large vector or matrix its corners."""
+    """In one line, as lists are written, and of a large vector or matrix its corners."""
     if value.ndim == 0:
-        return str(value)
-    return " ".join(np.array2string(value, threshold=16, edgeitems=2).split())
+        return _show_number(value[()])
+    text = np.array2string(value, threshold=16, edgeitems=2, separator=", ", formatter={"all": _show_number})
+    return " ".join(text.split())
+
+
+def _show_number(number: np.generic) -> str:
+    if np.isnan(number):
+        return "NaN"
+    return str(number).replace("inf", "infinity")
 
 
 def _count(arrays: tuple[np.ndarray, ...], is_wrong: Callable[..., np.ndarray]) -> tuple[int, int]:

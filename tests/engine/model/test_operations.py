@@ -298,7 +298,7 @@ REFUSED = [
     ("squeeze", (F3,), {"axes": [0]}, "size 1"),
     ("transpose", (F23,), {"axes": [0]}, "every axis"),
     ("concatenate", (F23, F3), {}, "{2, 3}, {3}"),
-    ("concatenate", (ONE, ONE), {}, "scalar"),
+    ("concatenate", (ONE, ONE), {}, "{}, {}"),
     ("stack", (F23, F3), {}, "equal shapes"),
     ("iota", (F3,), {"shape": [3]}, "expected 0; found 1"),
     ("pad", (F3, F3), {"padding_config": [[0, 0, 0]]}, "must be a scalar"),

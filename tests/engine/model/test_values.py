@@ -51,35 +51,42 @@ IMPOSSIBLE = [
         "1 value is",
     ),
     ("half_normal", {"sigma": 1}, np.float32([0.0, -0.5]), "at least 0", "-0.5 at [1]", "1 value is"),
-    ("dirichlet", {"alpha": np.ones(2)}, [[0.5, 0.5], [0.5, 0.6]], "sum to 1", "[0.5 0.6] at [1]", "1 value is"),
+    ("dirichlet", {"alpha": np.ones(2)}, [[0.5, 0.5], [0.5, 0.6]], "sum to 1", "[0.5, 0.6] at [1]", "1 value is"),
     ("categorical", {"p": np.array([0.5, 0.5])}, [0, 1, 2], "0 to 1", "2 at [2]", "1 value is"),
     ("ordered_logistic", {"eta": 0, "cutpoints": np.array([0.0, 1.0])}, [0, 3], "0 to 2", "3 at [1]", "1 value is"),
-    ("multinomial", {"n": 3, "p": np.array([0.5, 0.5])}, [[1, 2], [2, 2]], "sum to n", "[2 2] at [1]", "1 value is"),
+    ("multinomial", {"n": 3, "p": np.array([0.5, 0.5])}, [[1, 2], [2, 2]], "sum to n", "[2, 2] at [1]", "1 value is"),
     (
         "multinomial",
         {"n": np.array([3, 4]), "p": np.array([0.5, 0.5])},
         [[1, 2], [1, 2]],
         "sum to n",
-        "[1 2] at [1]",
+        "[1, 2] at [1]",
         "1 value is",
     ),
     ("geometric", {"p": 0.5}, [1, 0], "at least 1", "0 at [1]", "1 value is"),
     ("pareto", {"y_min": 2, "alpha": 1}, [2.0, 1.5], "at least y_min", "1.5 at [1]", "1 value is"),
-    ("lkj_corr", {"eta": 1}, [[1.0, 0.5], [0.4, 1.0]], "correlation matrix", "[[1. 0.5] [0.4 1. ]]", "1 value is"),
-    ("wishart", {"nu": 3, "scale": np.eye(2)}, -np.eye(2), "positive definite", "[[-1. -0.] [-0. -1.]]", "1 value is"),
-    ("zero_sum_normal", {"sigma": 1}, [1.0, -0.5], "sum to 0", "[ 1. -0.5]", "1 value is"),
+    ("lkj_corr", {"eta": 1}, [[1.0, 0.5], [0.4, 1.0]], "correlation matrix", "[[1.0, 0.5], [0.4, 1.0]]", "1 value is"),
+    (
+        "wishart",
+        {"nu": 3, "scale": np.eye(2)},
+        -np.eye(2),
+        "positive definite",
+        "[[-1.0, -0.0], [-0.0, -1.0]]",
+        "1 value is",
+    ),
+    ("zero_sum_normal", {"sigma": 1}, [1.0, -0.5], "sum to 0", "[1.0, -0.5]", "1 value is"),
 ]
 
 ORIGIN = np.zeros(2)
 IMPOSSIBLE_PARAMETERS = [
-    ("mv_normal", {"mu": ORIGIN, "cov": np.array([[1.0, 2.0], [2.0, 1.0]])}, "cov", "positive", "[[1. 2.]"),
-    ("mv_normal", {"mu": ORIGIN, "cov": np.array([[1.0, 0.5], [0.4, 1.0]])}, "cov", "symmetric", "[[1. 0.5]"),
+    ("mv_normal", {"mu": ORIGIN, "cov": np.array([[1.0, 2.0], [2.0, 1.0]])}, "cov", "positive", "[[1.0, 2.0]"),
+    ("mv_normal", {"mu": ORIGIN, "cov": np.array([[1.0, 0.5], [0.4, 1.0]])}, "cov", "symmetric", "[[1.0, 0.5]"),
     ("mv_normal_cholesky", {"mu": ORIGIN, "chol": np.array([[1.0, 0.5], [0.0, 1.0]])}, "chol", "zeros above", "[[1."),
     ("car", {"mu": ORIGIN, "adjacency": np.eye(2), "alpha": 0.5, "tau": 1}, "adjacency", "on its diagonal", "[[1."),
 ]
 IMPOSSIBLE_EVENTS = [
-    ("categorical", {"p": np.array([0.5, 0.6])}, 1, "p", "sum to 1", "[0.5 0.6]"),
-    ("ordered_probit", {"eta": 0, "cutpoints": np.array([1.0, 0.0])}, 1, "cutpoints", "increase", "[1. 0.]"),
+    ("categorical", {"p": np.array([0.5, 0.6])}, 1, "p", "sum to 1", "[0.5, 0.6]"),
+    ("ordered_probit", {"eta": 0, "cutpoints": np.array([1.0, 0.0])}, 1, "cutpoints", "increase", "[1.0, 0.0]"),
 ]
 
 

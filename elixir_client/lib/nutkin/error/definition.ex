@@ -42,11 +42,12 @@ defmodule Nutkin.Error.Definition do
     Enum.join([message, place(error, message), facts, hint])
   end
 
-  # A message that names the node or the path itself is not told twice.
+  # A message that names the node or the path itself is not told twice. The number of a node tells little, but where it
+  # has no name.
   defp place(error, message) do
     parts = [
       error.node && not told?(message, error.node) && "node #{error.node}",
-      error.index && "index #{error.index}",
+      error.index && !error.node && "node #{error.index} of the model",
       error.path && not told?(message, error.path) && "at #{error.path}"
     ]
 

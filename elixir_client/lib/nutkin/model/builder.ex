@@ -284,7 +284,7 @@ defmodule Nutkin.Model.Builder do
   end
 
   defp append(builder, fields, name) do
-    node = %Node{model: builder.id, index: builder.count, name: name}
+    node = %Node{model: builder.id, index: builder.count, name: name, op: fields["op"] || fields["kind"]}
     {%{builder | nodes: [fields | builder.nodes], count: builder.count + 1}, node}
   end
 

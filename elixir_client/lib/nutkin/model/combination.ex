@@ -45,7 +45,7 @@ defmodule Nutkin.Model.Combination do
     if limits == [] do
       raise InvalidModel,
         message: "#{name} has no limit",
-        expected: "#{name}(distribution, lower: x), upper: y, or both"
+        expected: "#{name}(distribution, lower: x), with upper: y, or both"
     end
 
     new(name, limits, component, opts)

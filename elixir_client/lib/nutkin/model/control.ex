@@ -109,15 +109,14 @@ defmodule Nutkin.Model.Control do
   @doc "What an `if` gives that is decided by a node."
   @spec choose(Node.t(), (() -> term()), (() -> term())) :: term()
   def choose(predicate, on_true, on_false) do
-    {left, seen, form} = side(on_true, "the value of `if` on true")
-    {right, captures, other} = side(on_false, "the value of `if` on false")
+    {left, seen, form} = side(on_true, "true")
+    {right, captures, other} = side(on_false, "false")
 
     if form != other do
       raise InvalidModel,
         message: "both sides of an `if` that a node decides must give values of one form",
         expected: Container.describe(form),
-        found: Container.describe(other),
-        hint: "an `if` without `else` gives nil"
+        found: Container.describe(other)
     end
 
     all = Enum.uniq(seen ++ captures)
@@ -133,7 +132,21 @@ defmodule Nutkin.Model.Control do
     |> Container.restore(form)
   end
 
-  defp side(fun, what), do: Builder.body(0, what, fn [] -> Container.flatten(fun.()) end)
+  defp side(fun, side) do
+    Builder.body(0, "the value of `if` on #{side}", fn [] ->
+      case fun.() do
+        nil ->
+          raise InvalidModel,
+            message: "an `if` that a node decides has no value on #{side}",
+            expected: "a value on both sides",
+            found: "nil",
+            hint: "give it an `else`, as in if(x > 0, do: x, else: 0)"
+
+        value ->
+          Container.flatten(value)
+      end
+    end)
+  end
 
   # The same body, whose captures are among others.
   defp with_captures(body, count, own, all) do

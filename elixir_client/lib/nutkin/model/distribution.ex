@@ -282,9 +282,13 @@ defmodule Nutkin.Model.Distribution do
 
       name ->
         error = wrong(family, parameters, "has no parameter or option #{inspect(name)}")
-        raise %{error | hint: Suggestion.closest(name, parameters ++ names)}
+        raise %{error | hint: limit(family, name) || Suggestion.closest(name, parameters ++ names)}
     end
   end
+
+  # The constraints of other languages.
+  defp limit(family, name) when name in [:lower, :upper], do: "write truncated(#{family}(…), #{name}: x)"
+  defp limit(_family, _name), do: nil
 
   defp wrong(family, parameters, fault, found \\ nil) do
     InvalidModel.exception(

@@ -114,7 +114,8 @@ defmodule Nutkin.Model.Language do
   @doc false
   @spec __free__(String.t(), Distribution.t()) :: Node.t()
   def __free__(variable, distribution) do
-    distribution = distribution!(distribution, variable)
+    hint = "what is computed is bound by =, as in #{variable} = exp(x)"
+    distribution = distribution!(distribution, variable, hint)
 
     name =
       distribution.opts
@@ -155,7 +156,8 @@ defmodule Nutkin.Model.Language do
   @spec observe(name(), Distribution.t(), value(), keyword()) :: :ok
   def observe(name, distribution, value, opts \\ []) do
     name = Builder.name!(name, "observe(name, distribution, value)")
-    fields = Distribution.observed(distribution!(distribution, name))
+    hint = "the distribution comes first: observe(name, distribution, value)"
+    fields = Distribution.observed(distribution!(distribution, name, hint))
     opts = Option.check_names!(opts, [:weight, :mask, :reduce], "observe #{name}")
     {references, settings} = Keyword.split(opts, [:weight, :mask])
     settings = Option.to_wire!(settings, [reduce: {:one_of, [:sum, :mean]}], "observe #{name}")
@@ -270,7 +272,7 @@ defmodule Nutkin.Model.Language do
     def unquote(name)(distribution, x) do
       what = unquote("the argument of #{name}")
 
-      distribution!(distribution, what)
+      distribution!(distribution, what, unquote("it comes first: #{name}(distribution, x)"))
       |> Distribution.observed()
       |> Map.merge(%{"kind" => "log_prob", "value" => Builder.reference(x, what), "of" => unquote(of)})
       |> Builder.value()
@@ -491,14 +493,15 @@ defmodule Nutkin.Model.Language do
     op |> Builder.call(args, Option.to_wire!(opts, kinds, op), count) |> List.to_tuple()
   end
 
-  defp distribution!(%Distribution{} = distribution, _name), do: distribution
+  # `hint` is for a node in the place of the distribution.
+  defp distribution!(%Distribution{} = distribution, _name, _hint), do: distribution
 
-  defp distribution!(other, name) do
+  defp distribution!(other, name, hint) do
     raise InvalidModel,
       message: "#{name} has no distribution",
       node: name,
       expected: "a distribution, such as normal(0, 1)",
       found: inspect(other, limit: 5),
-      hint: if(is_struct(other, Node), do: "the distribution comes first: observe(name, distribution, value)")
+      hint: if(is_struct(other, Node), do: hint)
   end
 end

@@ -21,9 +21,15 @@ defmodule Nutkin.Model.Node do
   alias Nutkin.Model.Builder
 
   @enforce_keys [:model, :index]
-  defstruct [:model, :index, :name]
+  defstruct [:model, :index, :name, :op]
 
-  @type t :: %__MODULE__{model: reference(), index: non_neg_integer(), name: String.t() | nil}
+  @typedoc "A node by its place in its model, its name if it has one, and what it computes."
+  @type t :: %__MODULE__{
+          model: reference(),
+          index: non_neg_integer(),
+          name: String.t() | nil,
+          op: String.t() | nil
+        }
 
   @behaviour Access
 
@@ -107,6 +113,6 @@ defmodule Nutkin.Model.Node do
   end
 
   defimpl Inspect do
-    def inspect(node, _opts), do: "#Nutkin.Model.Node<#{node.name || node.index}>"
+    def inspect(node, _opts), do: "#Nutkin.Model.Node<#{node.name || "#{node.op}(…)"}>"
   end
 end

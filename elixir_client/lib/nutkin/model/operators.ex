@@ -153,9 +153,14 @@ defmodule Nutkin.Model.Operators do
   @spec apply(atom(), atom(), [term()]) :: term()
   def apply(name, op, args) do
     case Enum.any?(args, &symbolic?/1) do
-      true -> Builder.call(Atom.to_string(op), args, %{})
+      true -> Builder.call(Atom.to_string(op), operands(name, args), %{})
       false -> Kernel.apply(Kernel, name, args)
     end
+  end
+
+  # Errors call them as they are written.
+  defp operands(name, args) do
+    for {arg, place} <- Enum.with_index(args, 1), do: Builder.node(arg, "argument #{place} of #{name}")
   end
 
   # A distribution is no value, but the builder says so better than Kernel.

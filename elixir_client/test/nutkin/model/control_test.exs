@@ -152,8 +152,7 @@ defmodule Nutkin.Model.ControlTest do
           {"invalid :max_steps of while",
            fn -> model(do: while(1.0, &(&1 > 0), &(&1 - 1), max_steps: 0)) end},
           {"must give values of one form", fn -> model(do: if(data(:x) > 0, do: {1, 2}, else: 1)) end},
-          {"value 1 of the value of `if` on false is not a value",
-           fn -> model(do: if(data(:x) > 0, do: 1)) end},
+          {"an `if` that a node decides has no value on false", fn -> model(do: if(data(:x) > 0, do: 1)) end},
           {"scan has no option :length",
            fn -> model(do: scan([1, 2], 0, fn x, acc -> {x, acc} end, length: 2)) end}
         ] do

@@ -128,7 +128,7 @@ defmodule Nutkin.Model.LanguageTest do
         end
       end
 
-      assert_raise InvalidModel, ~r/argument 1 of add is a distribution/, fn ->
+      assert_raise InvalidModel, ~r/argument 1 of \+ is a distribution/, fn ->
         model do
           normal(0, 1) + 1
         end

@@ -67,7 +67,7 @@ defmodule Nutkin.Model.NodeTest do
       send(self(), {inspect(x), inspect(x + 1)})
     end
 
-    assert_received {"#Nutkin.Model.Node<x>", "#Nutkin.Model.Node<2>"}
+    assert_received {"#Nutkin.Model.Node<x>", "#Nutkin.Model.Node<add(…)>"}
   end
 
   defp indexed(key) do

@@ -23,12 +23,20 @@ def variable_shape(family: Family, specs: Mapping[str, Spec], declared: tuple[in
             )
         return batch + tuple(sizes[axis] for axis in family.event)
     rank = len(declared) - family.event_rank
-    if rank < 0 or not _fits(family, sizes, declared[rank:]) or not broadcasts_to(batch, declared[:rank]):
+    hint = "the shape is that of the whole variable, event axes included"
+    if rank < 0 or not _fits(family, sizes, declared[rank:]):
         raise InvalidModel(
-            "the parameters do not broadcast to the declared shape" if specs else "the shape has too few axes",
-            expected=show_shape(declared) if specs else _show_axes(family.event),
-            found=_show_parameters(specs) if specs else show_shape(declared),
-            hint="the shape is that of the whole variable, event axes included",
+            "the declared shape does not end in the axes of a value",
+            expected=_show_axes([str(sizes.get(axis, axis)) for axis in family.event]),
+            found=show_shape(declared),
+            hint=hint,
+        )
+    if not broadcasts_to(batch, declared[:rank]):
+        raise InvalidModel(
+            "the parameters do not broadcast to the declared shape",
+            expected=show_shape(declared),
+            found=_show_parameters(specs),
+            hint=hint,
         )
     return declared
 
@@ -50,7 +58,7 @@ def observed_batch(family: Family, specs: Mapping[str, Spec], value: Spec) -> tu
         "the parameters do not broadcast to the observed value",
         expected=f"parameters that broadcast to {show_shape(value.shape)}",
         found=_show_parameters(specs),
-        hint="reshape or broadcast the value if it is to be repeated",
+        hint="reshape the parameter that does not fit, or broadcast the value if it is to be repeated",
     )
 
 
