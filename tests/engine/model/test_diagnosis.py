@@ -111,6 +111,22 @@ def test_a_parameter_of_a_distribution_outside_of_its_range():
     assert str(cause.inputs[0]) == "sigma: multiply(x, z) = f64 {3}, -1 at [2], from -1 to 0.5"
 
 
+def test_a_matrix_that_has_no_cholesky_factor():
+    b = Builder()
+    b.factor("term", b.call("cholesky", standard(b, shape=[2, 2])))
+    cause = cause_of(b, [1.0, 2.0, 2.0, 1.0])
+    assert (cause.node, cause.expected) == ("cholesky(x)", "operand 1 to be a symmetric positive definite matrix")
+    assert "diagonal" in cause.hint
+
+
+def test_a_value_of_a_small_type():
+    b = Builder()
+    narrow = b.call("as_type", b.call("multiply", standard(b), b.data("y")), type="bf16")
+    b.factor("term", b.call("log", narrow))
+    (reading,) = cause_of(b, [1.0], y=[2.0, -3.0]).inputs
+    assert (reading.type, reading.element, reading.least, reading.greatest) == ("bf16", -3.0, -3.0, 2.0)
+
+
 def test_a_parameter_whose_coordinate_is_too_far_out():
     b = Builder()
     b.rv("x", "half_normal", {"sigma": 1.0})

@@ -53,7 +53,7 @@ class Diagnosis:
 
     @property
     def at(self) -> str:
-        return f"at {show_point(self.point)}"
+        return f"at {show_point(self.point)}" if self.point else "in a model without parameters"
 
     def __str__(self) -> str:
         lines = [self.headline]

@@ -39,12 +39,12 @@ _IMPOSSIBLE = "no parameters of this size make the observation possible: check d
 
 
 def hint(culprit: Culprit, node: Node) -> str | None:
-    if culprit.hint is not None or culprit.expected is not None:
+    if culprit.hint is not None:
         return culprit.hint
     if culprit.what == GRADIENT:
         return _EDGE
     if culprit.what == TERM:
-        return None if has_nan(culprit.wrong) else _IMPOSSIBLE
+        return None if has_nan(culprit.wrong) or culprit.expected else _IMPOSSIBLE
     match node:
         case Call():
             return _BY_OPERATION.get(node.op)

@@ -144,13 +144,13 @@ def _aligned(shape: tuple[int, ...], place: tuple[int, ...], of: tuple[int, ...]
 
 def _read(node: str, role: str, value: np.ndarray, place: tuple[int, ...] | None) -> Reading:
     type_name = NAMES[value.dtype]
-    if not value.shape:
-        place = ()
-    finite = value[np.isfinite(value.astype(np.float64))] if value.dtype.kind not in "iub" else value.ravel()
-    ends = (None, None) if finite.size == 0 else (finite.min(), finite.max())
+    if value.dtype.kind not in "iub" and value.dtype not in (np.float32, np.float64):
+        value = value.astype(np.float64)  # numpy has no minimum of the small types
+    place = place if value.shape else ()
+    finite = value[np.isfinite(value)]
+    ends = (finite.min(), finite.max()) if finite.size else (None, None)
     element = None if place is None else value[place]
-    nonfinite = value.size - finite.size
-    return Reading(node, role, type_name, value.shape, place, element, *ends, nonfinite)
+    return Reading(node, role, type_name, value.shape, place, element, *ends, value.size - finite.size)
 
 
 def number(value: np.ndarray | float) -> str:
