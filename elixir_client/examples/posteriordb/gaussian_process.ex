@@ -12,9 +12,7 @@ defmodule Posteriordb.GaussianProcess do
       alpha <~ half_normal(2)
       f_tilde <~ normal(0, 1, shape: {11})
 
-      squared = (new_axis(x, 1) - x) ** 2
-      jitter = Enum.map(0..10, fn i -> Enum.map(0..10, &if(&1 == i, do: 1.0e-10, else: 0.0)) end)
-      covariance = alpha ** 2 * exp(-0.5 * squared / rho ** 2) + jitter
+      covariance = gp_exp_quad_cov(x, alpha, rho, jitter: 1.0e-10)
       f = deterministic(:f, dot(cholesky(covariance), f_tilde))
       observe(:counts, poisson_log(f), data(:k))
     end

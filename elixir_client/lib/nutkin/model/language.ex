@@ -55,6 +55,7 @@ defmodule Nutkin.Model.Language do
     Builder,
     Combination,
     Control,
+    Covariance,
     Distribution,
     Imputation,
     Node,
@@ -366,6 +367,44 @@ defmodule Nutkin.Model.Language do
   """
   @spec hurdle(Distribution.t(), value()) :: Distribution.t()
   def hurdle(distribution, p), do: Combination.new(:hurdle, [p: p], distribution, [])
+
+  for {name, parameters, formula} <- [
+        {:gp_exp_quad_cov, [:length_scale], "sigma² exp(-d² / (2 length_scale²))"},
+        {:gp_exponential_cov, [:length_scale], "sigma² exp(-d / length_scale)"},
+        {:gp_matern32_cov, [:length_scale], "sigma² (1 + r) exp(-r) with r = sqrt(3) d / length_scale"},
+        {:gp_matern52_cov, [:length_scale],
+         "sigma² (1 + r + r² / 3) exp(-r) with r = sqrt(5) d / length_scale"},
+        {:gp_rational_quadratic_cov, [:length_scale, :alpha],
+         "sigma² (1 + d² / (2 alpha length_scale²))^(-alpha)"},
+        {:gp_periodic_cov, [:length_scale, :period],
+         "sigma² exp(-2 sin²(pi d / period) / length_scale²), summed over coordinates"}
+      ] do
+    variables = Enum.map(parameters, &Macro.var(&1, __MODULE__))
+
+    @doc """
+    The covariances of a Gaussian process between points: #{formula}, d being their distance.
+
+    `x` is a vector {n}, or for points in a plane or a space the tuple of their coordinates, `{longitude, latitude}`. Gives
+    {n, n}, for `mv_normal` or `cholesky`. Options: `:to`, other points {m}, which gives {n, m}; `:jitter`, a number that is
+    added to the diagonal, as factorizations need it. As Stan's `#{name}`.
+    """
+    @spec unquote(name)(
+            value() | tuple(),
+            value(),
+            unquote_splicing(Enum.map(parameters, fn _ -> quote(do: value()) end)),
+            keyword()
+          ) ::
+            Node.t()
+    def unquote(name)(x, sigma, unquote_splicing(variables), opts \\ []) do
+      Covariance.matrix(
+        unquote("#{name}"),
+        x,
+        sigma,
+        Covariance.function(unquote(name), unquote(variables)),
+        opts
+      )
+    end
+  end
 
   for {name, values, settings, options, doc} <- Operation.table(),
       name not in [:slice | Keyword.keys(Operators.kernel_names())] do

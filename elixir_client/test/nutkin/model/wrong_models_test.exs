@@ -28,8 +28,9 @@ defmodule Nutkin.Model.WrongModelsTest do
     mistakes = MismatchedModels.all()
     models = for {_what, write, data, _told} <- mistakes, do: {write.(), data}
 
-    for {{what, _write, _data, told}, answer} <- Enum.zip(mistakes, Engine.run_all(models, folder)) do
-      assert {what, {:error, %type{} = error}} = {what, answer}
+    for {{_mistake, _write, _data, told} = mistake, answer} <-
+          Enum.zip(mistakes, Engine.run_all(models, folder)) do
+      assert {{:error, %type{} = error}, _} = {answer, mistake}
       assert type in [InvalidModel, InvalidData]
       assert_told(error, told)
       refute Exception.message(error) =~ "tuple"
