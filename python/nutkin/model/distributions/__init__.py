@@ -1,5 +1,4 @@
-"""The distributions of the model language: one table of their parameters, supports, log densities and
-distribution functions.
+"""The distributions of the model language: one table of their parameters, supports, densities, tails and draws.
 
 Names and parameters are those of Stan and PyMC (a gamma has a rate, a normal a standard deviation).
 """
@@ -12,6 +11,7 @@ from dataclasses import replace
 from nutkin.errors import InvalidModel
 from nutkin.model.distributions import bounded, categories, counts, matrices, positive, real, series, vectors
 from nutkin.model.distributions.cumulative import CUMULATIVES
+from nutkin.model.distributions.draws import DRAWS
 from nutkin.model.distributions.family import Family as Family
 from nutkin.model.operations import close_matches
 
@@ -27,7 +27,7 @@ _FAMILIES: dict[str, Family] = {
 }
 
 DISTRIBUTIONS: dict[str, Family] = {
-    name: replace(family, cumulative=CUMULATIVES.get(name)) for name, family in _FAMILIES.items()
+    name: replace(family, cumulative=CUMULATIVES.get(name), draw=DRAWS.get(name)) for name, family in _FAMILIES.items()
 }
 
 
