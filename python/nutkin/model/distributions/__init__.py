@@ -1,5 +1,4 @@
-"""The distributions of the model language: one table of their parameters, supports, log densities and
-distribution functions.
+"""The distributions of the model language: one table of their parameters, supports, densities, tails and draws.
 
 Names and parameters are those of Stan and PyMC (a gamma has a rate, a normal a standard deviation).
 """
@@ -13,6 +12,7 @@ from nutkin.errors import InvalidModel
 from nutkin.model.distributions import bounded, categories, counts, matrices, positive, real, series, vectors
 from nutkin.model.distributions.combinators import combine
 from nutkin.model.distributions.cumulative import CUMULATIVES
+from nutkin.model.distributions.draws import DRAWS
 from nutkin.model.distributions.family import Family as Family
 from nutkin.model.distributions.family import spoken as spoken
 from nutkin.model.ir import Combination
@@ -30,7 +30,7 @@ _FAMILIES: dict[str, Family] = {
 }
 
 DISTRIBUTIONS: dict[str, Family] = {
-    name: replace(family, cumulative=CUMULATIVES.get(name)) for name, family in _FAMILIES.items()
+    name: replace(family, cumulative=CUMULATIVES.get(name), draw=DRAWS.get(name)) for name, family in _FAMILIES.items()
 }
 
 

@@ -35,25 +35,25 @@ _BERNOULLI_LOGIT = LogDensity(
 )
 
 
-def _log_ways(x: Array, n: Array) -> Array:
+def log_ways(x: Array, n: Array) -> Array:
     """log of the binomial coefficient."""
     return lgamma(n + 1) - lgamma(x + 1) - lgamma(n - x + 1)
 
 
 _BINOMIAL = LogDensity(
     kernel=lambda x, n, p: xlogy(x, p) + xlog1py(n - x, -p),
-    carrier=_log_ways,
+    carrier=log_ways,
 )
 
 _BINOMIAL_LOGIT = LogDensity(
     kernel=lambda x, n, logits: x * logits,
     normalizer=lambda n, logits: n * softplus(logits),
-    carrier=_log_ways,
+    carrier=log_ways,
 )
 
 _BETA_BINOMIAL = LogDensity(
     kernel=lambda x, n, alpha, beta: log_beta(x + alpha, n - x + beta) - log_beta(alpha, beta),
-    carrier=_log_ways,
+    carrier=log_ways,
 )
 
 
@@ -94,7 +94,7 @@ _DISCRETE_UNIFORM = LogDensity(normalizer=lambda lower, upper: log(upper - lower
 
 
 def _hypergeometric_kernel(x: Array, population: Array, k: Array, n: Array) -> Array:
-    return _log_ways(x, k) + _log_ways(n - x, population - k) - _log_ways(n, population)
+    return log_ways(x, k) + log_ways(n - x, population - k) - log_ways(n, population)
 
 
 _HYPERGEOMETRIC = LogDensity(kernel=_hypergeometric_kernel)

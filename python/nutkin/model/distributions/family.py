@@ -99,6 +99,7 @@ class Family:
     `location_scale`: the names of location and scale, where x = location + scale z with z of a standard member.
     `sized`: the support for event axes of these sizes, where it depends on them.
     `cumulative`: both tails of the distribution of a number, None where no form of them is known.
+    `draw`: of a key, the parameters and the shape of the whole value, a random value; None of an improper density.
     """
 
     parameters: Mapping[str, Parameter]
@@ -108,6 +109,7 @@ class Family:
     location_scale: tuple[str, str] | None = None
     sized: Callable[[Mapping[str, int]], Support] | None = None
     cumulative: Cumulative | None = None
+    draw: Callable[..., Array] | None = None
 
     @property
     def event_rank(self) -> int:
