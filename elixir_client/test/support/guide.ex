@@ -87,7 +87,7 @@ defmodule Nutkin.Test.Guide do
     end
   end
 
-  @doc "Puts the table of the language into the guide: `MIX_ENV=test mix run -e Nutkin.Test.Guide.write_table`."
+  @doc "Puts the table of the language into the guide."
   @spec write_table() :: :ok
   def write_table do
     File.write!(@path, String.replace(File.read!(@path), written_table(), table()))

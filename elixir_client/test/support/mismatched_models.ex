@@ -253,8 +253,8 @@ defmodule Nutkin.Test.MismatchedModels do
        "slice(x): index 2 is outside axis 0 of size 2; expected an index from 0 to 1, or from -2 " <>
          "to -1, which count from the end; found 2"},
       {"a range beyond the end", fn -> model(do: factor(:f, data(:x)[0..2])) end, %{x: [1, 2]},
-       "slice(x): slice is outside axis 0 of size 2; expected some of its 2 entries, and a " <>
-         "positive stride; found start 0, length 3, stride 1"},
+       "slice(x): slice is outside axis 0 of size 2; expected entries from 0 to 1, and a positive " <>
+         "stride; found 0..2"},
       {"an index for an axis that there is not", fn -> model(do: factor(:f, data(:x)[[0, 1]])) end,
        %{x: [1, 2]},
        "slice(x): slice names more axes than there are; expected at most 1, those of {2}; found " <>

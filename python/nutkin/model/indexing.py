@@ -84,10 +84,11 @@ def _bounds(axis: int, size: int, start: int, length: int, stride: int) -> tuple
             expected=f"an index from 0 to {size - 1}, or from {-size} to -1, which count from the end",
             found=str(start),
         )
+    last = start + length - 1 if length > 0 else length - 1
     raise InvalidModel(
         f"slice is outside axis {axis} of size {size}",
-        expected=f"some of its {size} entries, and a positive stride",
-        found=f"start {start}, length {length}, stride {stride}",
+        expected=f"entries from 0 to {size - 1}, and a positive stride",
+        found=f"{start}..{last}" + (f"//{stride}" if stride != 1 else ""),
     )
 
 

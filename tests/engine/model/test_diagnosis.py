@@ -240,7 +240,7 @@ def test_the_side_of_a_choice():
     b.factor("term", b.elem(choice, 0))
     assert diagnosis_of(b, [0.5]).finite
     cause = cause_of(b, [-0.5])
-    assert (cause.node, cause.within) == ("log(x)", ("the side of cond(greater(x, 0.0), x) for false",))
+    assert (cause.node, cause.within) == ("log(x)", ("the side of if(greater(x, 0.0), x) for false",))
 
 
 def test_the_step_of_a_while_and_one_that_does_not_end():
@@ -279,7 +279,7 @@ def test_a_loop_within_a_choice():
     x = standard(b)
     b.factor("term", b.elem(b.cond(1, inner, body(1, lambda i, x: [x]), [x]), 0))
     cause = cause_of(b, [1.0])
-    assert cause.within == ("the side of cond(1, x) for true", "step 2 of scan(2.0, x)")
+    assert cause.within == ("the side of if(1, x) for true", "step 2 of scan(2.0, x)")
     assert (cause.node, cause.index, cause.kind) == ("sqrt(subtract(carried[0], x))", 4, "call")
 
 
