@@ -30,7 +30,7 @@ NAME = "joined"
 
 MIN_MEMBERS = 8
 
-_ELEMENTWISE = elementwise.BINARY.keys() | elementwise.UNARY.keys() | {"select", "as_type"}
+_ELEMENTWISE = elementwise.BINARY.keys() | elementwise.UNARY.keys() | {"as_type"}
 
 Members = tuple[int, ...]
 
@@ -46,6 +46,8 @@ class _Joining:
         self.steps: list[Step] = list(program.steps)
         self.replaced: dict[int, Step] = {}
         self.stacks: dict[Members, int] = {}
+        self.coordinates: dict[Members, int] = {}
+        self.numbers: dict[int, int] = {}
         self.levels: list[int] = []
         self.kinds: dict[int, Members] = {}
         self.variables: dict[int, Members] = {}
@@ -220,8 +222,7 @@ class _Joining:
             return self._part(group, indices, spec)
         if isinstance(first, Application) and len({self.kinds.get(index, index) for index in indices}) == 1:
             return self._applied(first, indices, spec)
-        plan = Plan(spec.shape, spec.type, (spec.type,) * len(indices), lambda *xs: jnp.stack(xs))
-        return Application(plan, indices)
+        return _each(spec, indices)
 
     def _part(self, group: Members, indices: Members, spec: Spec) -> Step:
         """Some of the variables of a group."""
@@ -244,12 +245,12 @@ class _Joining:
             plan = plan_call(call.op, self._specs(args), call.opts, precision=self.program.precision)
             if plan.spec == spec:
                 return Application(plan, args, call)
+        if any(len(set(column)) > 1 and isinstance(self.steps[column[0]], Number) for column in columns):
+            return _each(spec, members)  # a plan may be made for the numbers of one member
         args = tuple(column[0] if len(set(column)) == 1 else self._stack(column) for column in columns)
         axes = tuple(None if len(set(column)) == 1 else 0 for column in columns)
         if all(axis is None for axis in axes):
-            return Application(
-                Plan(spec.shape, spec.type, (spec.type,), lambda x: jnp.broadcast_to(x, spec.shape)), members[:1]
-            )
+            return _view(spec, members[0], lambda x: jnp.broadcast_to(x, spec.shape))
         return Application(Plan(spec.shape, spec.type, first.plan.casts, jax.vmap(first.plan.run, in_axes=axes)), args)
 
     def _values(self, first: Variable, members: Members, spec: Spec) -> Step:
@@ -268,10 +269,9 @@ class _Joining:
 
     def _coordinates(self, members: Members) -> int:
         """The standardised variables of those that are not centered."""
-        key = (-1, *members)
-        if key not in self.stacks:
-            self.stacks[key] = self._append(self._coordinates_step(self.steps[members[0]], members))
-        return self.stacks[key]
+        if members not in self.coordinates:
+            self.coordinates[members] = self._append(self._coordinates_step(self.steps[members[0]], members))
+        return self.coordinates[members]
 
     def _coordinates_step(self, first: Variable, members: Members) -> Joined:
         rank = len(first.spec.shape)
@@ -293,7 +293,7 @@ class _Joining:
         rest = [start[1:] for start in starts]
         if lengths[0] == 1 and strides[0] == 1 and len(set(rest)) == 1 and len(starts[0]) == 1:
             places = np.array([start[0] % shape[0] for start in starts])
-            if (places == np.arange(shape[0])[: len(places)]).all() and len(places) == shape[0]:
+            if np.array_equal(places, np.arange(shape[0])):
                 return _view(spec, x, lambda values: jnp.reshape(values, spec.shape))
             index = self._append(_constant(places, self.program.precision))
             taken = self._apply(Call(op="take", args=(x, index), opts={}), (x, index))
@@ -303,10 +303,9 @@ class _Joining:
         return Application(plan, (x,))
 
     def _number(self, number: int) -> int:
-        key = (-2, number)
-        if key not in self.stacks:
-            self.stacks[key] = self._append(Number(Spec((), self.program.precision, float(number))))
-        return self.stacks[key]
+        if number not in self.numbers:
+            self.numbers[number] = self._append(Number(Spec((), self.program.precision, float(number))))
+        return self.numbers[number]
 
     def _apply(self, call: Call, args: tuple[int, ...]) -> int:
         plan = plan_call(call.op, self._specs(args), call.opts, precision=self.program.precision)
@@ -314,6 +313,11 @@ class _Joining:
 
     def _specs(self, indices: Sequence[int]) -> tuple[Spec, ...]:
         return tuple(self.steps[index].spec for index in indices)
+
+
+def _each(spec: Spec, indices: Members) -> Application:
+    """Values that are worked out one by one, stacked."""
+    return Application(Plan(spec.shape, spec.type, (spec.type,) * len(indices), lambda *xs: jnp.stack(xs)), indices)
 
 
 def _view(spec: Spec, index: int, run: Callable[[Array], Array]) -> Application:

@@ -175,3 +175,15 @@ def test_two_hundred_numbers_are_a_program_of_the_size_of_one_vector_of_them():
     one = written(["t"], whole)
     assert written(names, whole) < 2 * one
     assert written(names, each) < 2 * one
+
+
+def test_numbers_that_an_operation_is_made_for_are_those_of_each_member():
+    b = Builder()
+    effects = b.rv("effects", "normal", {"mu": 0.0, "sigma": 1.0}, shape=[N, 2])
+    for i in range(N):
+        chosen = b.call(
+            "select", entry(b, b.data(f"is_{i}"), 0), b.call("take", effects, (5 * i) % N), [0.5, 1.5][i % 2]
+        )
+        b.observe(f"y_{i}", "laplace", {"mu": b.call("pow", chosen, i % 4), "sigma": 1.0}, np.array([0.3, i]))
+    data = {f"is_{i}": np.array([i % 3]) for i in range(N)}
+    assert_agree(b, data, rewrites=["joined"], expected=["joined"])
