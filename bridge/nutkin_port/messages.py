@@ -78,6 +78,31 @@ class Debug(LogDensity):
     """Why the model is not finite at such a point."""
 
 
+class PredictOptions(Body):
+    """`chains` and `draws`: how many there are where the request brings none."""
+
+    chains: int = 1
+    draws: int = 1000
+    of: Literal["predictions", "log_likelihood"] = "predictions"
+    redraw: Sequence[str] | None = ()
+    variables: Sequence[str] | None = None
+    seed: int = 0
+    precision: str = "f64"
+    credit: Count = 16
+
+    def __post_init__(self) -> None:
+        Options(chains=self.chains, draws=self.draws, seed=self.seed, precision=self.precision)
+
+
+class Predict(Body):
+    """What follows from draws of the parameters: tensors {chains, draws, …} by name."""
+
+    model: Any
+    data: dict[str, Address]
+    posterior: dict[str, Address] = {}
+    options: PredictOptions = PredictOptions()
+
+
 class Put(Body):
     blob: Address
     encoding: Literal["tensor", "nx"]
@@ -107,6 +132,7 @@ TYPES: dict[str, type[Body]] = {
     "sample": Sample,
     "log_density": LogDensity,
     "debug": Debug,
+    "predict": Predict,
     "put": Put,
     "ack": Ack,
     "cancel": Cancel,

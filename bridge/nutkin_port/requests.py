@@ -14,36 +14,39 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import numpy as np
 
 import nutkin
 import nutkin.compile
 import nutkin.model
 import nutkin.sampler
-from nutkin.errors import Cancelled, InvalidData, LimitExceeded, NutkinError, ProtocolError, shortened
-from nutkin.model.types import NAMES, show_shape
-from nutkin_port import codec, messages
+from nutkin.errors import Cancelled, LimitExceeded, NutkinError, ProtocolError, shortened
+from nutkin_port import answers, codec, messages
 from nutkin_port.frames import FrameWriter
 from nutkin_port.limits import Limits
 from nutkin_port.logs import Logs
-from nutkin_port.messages import Ack, Cancel, Compile, Debug, LogDensity, Ping, Put, Sample, Shutdown
+from nutkin_port.messages import Ack, Cancel, Compile, Debug, LogDensity, Ping, Predict, Put, Sample, Shutdown
 from nutkin_port.runs import Run
 from nutkin_port.store import Store, Upload
 
 STARTED = time.monotonic()
 
+Job = Compile | Sample | LogDensity | Predict
+RUNS = Sample | Predict  # answered with draws, as far as there is credit
+
 
 class Request:
     """A job of the client, the arrays that it holds on to, and those that it waits for."""
 
-    def __init__(self, id: int, job: Compile | Sample | LogDensity) -> None:
+    def __init__(self, id: int, job: Job) -> None:
         self.id = id
         self.job = job
         self.model: Any = None
         self.arrays: dict[bytes, np.ndarray] = {}
         self.missing: set[bytes] = set()
         self.uploads: dict[bytes, Upload] = {}
-        self.credit = job.options.credit if isinstance(job, Sample) else 0
+        self.credit = job.options.credit if isinstance(job, RUNS) else 0
         self.run: Run | None = None
 
 
@@ -89,7 +92,7 @@ class Requests:
     def _dispatch(self, id: int, message: messages.Body) -> None:
         request = self._open.get(id)
         match message:
-            case Compile() | Sample() | LogDensity():
+            case Compile() | Sample() | LogDensity() | Predict():
                 self._accept(id, message)
             case Ping():
                 self._check_free(id)
@@ -108,7 +111,7 @@ class Requests:
 
     # ---- the way of a request
 
-    def _accept(self, id: int, job: Compile | Sample | LogDensity) -> None:
+    def _accept(self, id: int, job: Job) -> None:
         request = Request(id, job)
         with self._changed:
             self._check_free(id)
@@ -136,7 +139,9 @@ class Requests:
 
     def _read_model(self, request: Request) -> None:
         request.model = nutkin.model.read(request.job.model, limit=self._limits.nodes)
-        needed = [*dict.fromkeys([*request.job.data.values(), *sorted(request.model.blobs())])]
+        posterior = request.job.posterior if isinstance(request.job, Predict) else {}
+        needed = [*request.job.data.values(), *posterior.values(), *sorted(request.model.blobs())]
+        needed = [*dict.fromkeys(needed)]
         with self._changed:
             if self._open.get(request.id) is not request:
                 return  # cancelled meanwhile, and its id may be another's
@@ -190,6 +195,9 @@ class Requests:
         job = request.job
         data = {name: request.arrays[address] for name, address in job.data.items()}
         constants = {address: request.arrays[address] for address in request.model.blobs()}
+        if isinstance(job, Predict):
+            self._bind_prediction(request, data, constants)
+            return
         # For one evaluation, no rewrite repays what it prepares.
         rewrites = () if isinstance(job, LogDensity) else job.options.rewrites
         target = nutkin.compile.bind(request.model, data, constants, precision=job.options.precision, rewrites=rewrites)
@@ -202,24 +210,47 @@ class Requests:
             step = self._compile
         self._work(self._pool if at_hand else self._compiler, request, functools.partial(step, target=target))
 
+    def _bind_prediction(
+        self, request: Request, data: dict[str, np.ndarray], constants: dict[bytes, np.ndarray]
+    ) -> None:
+        job = request.job
+        options = msgspec.structs.asdict(job.options)
+        del options["credit"]
+        shape = (options.pop("chains"), options.pop("draws"))
+        draws = {name: request.arrays[address] for name, address in job.posterior.items()}
+        prediction = nutkin.compile.bind_prediction(
+            request.model, draws, data, constants, shape=None if draws else shape, **options
+        )
+        for name in prediction.left_out:
+            self._logs.emit("warning", "nutkin", f"the factor {name} has no part in the random draws of parameters")
+        pool = self._pool if prediction.is_compiled() else self._compiler
+        self._work(pool, request, functools.partial(self._predict, prediction=prediction))
+
+    def _predict(self, request: Request, prediction: nutkin.compile.Prediction) -> None:
+        started = time.monotonic()
+        cached = prediction.compile()
+        compiled = answers.predicted(prediction, cached, time.monotonic() - started)
+        self._start(request, nutkin.sampler.Predictions(prediction), compiled)
+
     def _evaluate(self, request: Request, target: nutkin.compile.Target) -> None:
-        self._close(request, "value", _value(target, request.job))
+        self._close(request, "value", answers.value(target, request.job))
 
     def _diagnose(self, request: Request, target: nutkin.compile.Target) -> None:
-        self._close(request, "diagnosis", _diagnosis(target, request.job))
+        self._close(request, "diagnosis", answers.diagnosis(target, request.job))
 
     def _compile(self, request: Request, target: nutkin.compile.Target) -> None:
         job = request.job
         started = time.monotonic()
         sampler = nutkin.sampler.compile_sampler(target, **_program(job.options))
-        body = _compiled(sampler, time.monotonic() - started)
+        body = answers.compiled(sampler, time.monotonic() - started)
         if isinstance(job, Compile):
             self._close(request, "compiled", body)
         else:
-            self._start(request, sampler, body)
+            self._start(request, nutkin.sampler.Run(sampler, job.options), body)
 
-    def _start(self, request: Request, sampler: nutkin.sampler.Sampler, compiled: dict[str, Any]) -> None:
-        chains = nutkin.sampler.Run(sampler, request.job.options)
+    def _start(
+        self, request: Request, chains: nutkin.sampler.Run | nutkin.sampler.Predictions, compiled: dict[str, Any]
+    ) -> None:
         with self._changed:
             if self._open.get(request.id) is not request:
                 return  # cancelled while it was compiled
@@ -237,7 +268,7 @@ class Requests:
         run.start()
 
     def _ack(self, request: Request, chunks: int) -> None:
-        if not isinstance(request.job, Sample):
+        if not isinstance(request.job, RUNS):
             raise ProtocolError("an `ack` for a request that sends no draws", found=type(request.job).__name__)
         with self._changed:
             if request.run is None:
@@ -249,7 +280,7 @@ class Requests:
         with self._changed:
             if request.run is not None:
                 request.run.cancel()
-            elif isinstance(request.job, Sample):
+            elif isinstance(request.job, RUNS):
                 seconds = {"compile": 0.0, "warmup": 0.0, "sample": 0.0}
                 self._close(request, "done", {"status": "cancelled", "chains": [], "seconds": seconds})
             else:
@@ -308,72 +339,6 @@ class Requests:
 def _program(options: messages.CompileOptions | messages.SampleOptions) -> dict[str, Any]:
     """Of the options, those that the program depends on."""
     return {"max_tree_depth": options.max_tree_depth, "mass_matrix": options.mass_matrix}
-
-
-def _compiled(sampler: nutkin.sampler.Sampler, seconds: float) -> dict[str, Any]:
-    target = sampler.target
-    return {
-        "parameters": [{"name": p.name, "shape": p.shape, "type": p.type, "size": p.size} for p in target.parameters],
-        "deterministic": [{"name": o.name, "shape": o.shape, "type": o.type} for o in target.deterministic],
-        "observed": list(target.observed),
-        "dimension": target.dimension,
-        "rewrites": [{"name": r.name, "node": r.node} for r in target.rewrites],
-        "cached": sampler.cached,
-        "seconds": seconds,
-    }
-
-
-def _value(target: nutkin.compile.Target, job: LogDensity) -> dict[str, Any]:
-    position = _position(target, job)
-    value, gradient = target.value_and_gradient(position)
-    return {"value": value, "gradient": gradient, "position": position}
-
-
-def _diagnosis(target: nutkin.compile.Target, job: Debug) -> dict[str, Any]:
-    found = target.diagnose(_position(target, job))
-    cause = found.cause
-    return {
-        "finite": found.finite,
-        "value": found.value,
-        "gradient": found.gradient,
-        "position": found.position,
-        "point": dict(found.point),
-        "cause": cause
-        and {
-            **{name: getattr(cause, name) for name in ("node", "name", "index", "kind", "what", "within", "found")},
-            **{name: getattr(cause, name) for name in ("by", "affects", "expected", "hint", "place")},
-            "element": np.asarray(cause.element),
-            "inputs": [_reading(reading) for reading in cause.inputs],
-        },
-        "text": str(found),
-    }
-
-
-def _reading(reading: nutkin.model.Reading) -> dict[str, Any]:
-    plain = ("node", "role", "type", "shape", "place", "nonfinite")
-    scalars = {name: getattr(reading, name) for name in ("element", "least", "greatest")}
-    return {
-        **{name: getattr(reading, name) for name in plain},
-        **{name: None if x is None else np.asarray(x) for name, x in scalars.items()},
-    }
-
-
-def _position(target: nutkin.compile.Target, job: LogDensity) -> np.ndarray:
-    """The unconstrained point of a request (d,). Errors: InvalidData, InvalidOption."""
-    position = target.unconstrain(job.values)[0] if job.position is None else job.position
-    missing = [
-        parameter.name for parameter in target.parameters if job.position is None and parameter.name not in job.values
-    ]
-    if missing:
-        raise InvalidData("`values` lacks a parameter", path="$.values", expected=f"`{missing[0]}`")
-    if position.shape != (target.dimension,) or position.dtype.kind not in "fiu":
-        raise InvalidData(
-            "`position` does not fit the model",
-            path="$.position",
-            expected=f"real numbers of shape {show_shape((target.dimension,))}",
-            found=f"{NAMES[position.dtype]} {show_shape(position.shape)}",
-        )
-    return position
 
 
 def _place(error: Exception) -> str:

@@ -18,7 +18,7 @@ import numpy as np
 
 import nutkin.sampler
 from nutkin.errors import LimitExceeded
-from nutkin.sampler import Chain, Chunk, Pool, Progress, advance
+from nutkin.sampler import Chain, Chunk, Pool, PredictedChain, Progress
 from nutkin_port.limits import Limits
 
 PROGRESS_SECONDS = 0.1
@@ -29,7 +29,7 @@ Send = Callable[[str, dict[str, Any]], None]
 class Outbox:
     """A chain, the pieces of its last chunk that are not sent yet, and how many of its draws are."""
 
-    def __init__(self, chain: Chain) -> None:
+    def __init__(self, chain: Chain | PredictedChain) -> None:
         self.chain = chain
         self.unsent: collections.deque[dict[str, Any]] = collections.deque()
         self.sent = 0
@@ -42,7 +42,7 @@ class Run:
 
     def __init__(
         self,
-        run: nutkin.sampler.Run,
+        run: nutkin.sampler.Run | nutkin.sampler.Predictions,
         *,
         credit: int,
         compile_seconds: float,
@@ -108,7 +108,7 @@ class Run:
 
     def _advance(self, *outboxes: Outbox) -> None:
         if not self._cancelled:
-            for chunk in advance([outbox.chain for outbox in outboxes]):
+            for chunk in self._run.advance([outbox.chain for outbox in outboxes]):
                 self._outboxes[chunk.chain].unsent.extend(pieces(chunk, self._limits))
             for outbox in outboxes:
                 self._report(outbox)
@@ -161,7 +161,8 @@ class Run:
 
     def _report(self, outbox: Outbox) -> None:
         """At most one `progress` in PROGRESS_SECONDS, of the chain that waited longest; one of each that finished."""
-        progress = outbox.chain.progress()
+        if (progress := outbox.chain.progress()) is None:
+            return
         if outbox.chain.finished:
             with self._lock:
                 outbox.progress = None
@@ -194,7 +195,9 @@ class Run:
         return {
             "status": "complete" if complete else "cancelled",
             "chains": [
-                dataclasses.asdict(outbox.chain.summary()) | {"draws": outbox.sent} for outbox in self._outboxes
+                dataclasses.asdict(summary) | {"draws": outbox.sent}
+                for outbox in self._outboxes
+                if (summary := outbox.chain.summary()) is not None
             ],
             "seconds": {"compile": self._compile_seconds, **self._run.seconds()},
         }

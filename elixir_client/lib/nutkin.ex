@@ -19,6 +19,9 @@ defmodule Nutkin do
     :worker
   ]
 
+  @predicting [:data, :redraw, :variables, :seed, :precision, :credit, :worker, :timeout]
+  @prior [:chains, :draws | @predicting -- [:redraw]]
+
   @moduledoc """
   Bayesian sampling for the BEAM: models in Elixir, NUTS draws from XLA.
 
@@ -50,7 +53,7 @@ defmodule Nutkin do
   A model is compiled once for the shapes of its data: new numbers of the same shapes compile nothing.
   """
 
-  alias Nutkin.{Data, Diagnosis, Error, Fit, Model, Options, Run, Tensor, Worker}
+  alias Nutkin.{Data, Diagnosis, Error, Fit, Model, Options, Prediction, Run, Tensor, Worker}
   alias Nutkin.Worker.{Client, Request}
 
   @doc """
@@ -240,6 +243,77 @@ defmodule Nutkin do
   """
   @spec debug!(Model.t(), Tensor.source() | map() | keyword(), keyword()) :: Diagnosis.t()
   def debug!(model, point, opts \\ []), do: bang!(debug(model, point, opts))
+
+  @doc """
+  Random values of what a model predicts: for each draw of the parameters, a value of every observation from its
+  distribution, and every deterministic value.
+
+  The draws are those of a fit, a map of tensors `{chains, draws, ...}` by the names of the parameters, or `:prior` for
+  random values of all parameters from their distributions, which are then part of the result.
+
+  Data are those to predict for, of any length: slots that hold observed values only may be left out, and an observation
+  then has the shape to which the parameters of its distribution broadcast. Weights and masks have no part in it. Counts
+  are integers. The result is a `Nutkin.Fit`, without statistics of a sampler:
+
+      new = %{x: [70.0, 80.0, 90.0]}
+      {:ok, predicted} = Nutkin.predict(model, fit, data: new)
+      Nutkin.Fit.draws(predicted, :obs)
+
+  Takes the options #{Enum.map_join(@predicting, ", ", &"`#{inspect(&1)}`")} of `Nutkin.Options`, and for `:prior`
+  `:chains` and `:draws` instead of `:redraw`. Random values follow from the seed and the place of a draw and of a node;
+  with the same seed as the fit they are independent of it.
+  """
+  @spec predict(Model.t(), Prediction.source(), keyword()) :: {:ok, Fit.t()} | {:error, Error.t()}
+  def predict(model, draws, opts \\ []), do: predicted(model, draws, :predictions, opts)
+
+  @doc """
+  As `predict/3`, but returns the predictions or raises the error.
+  """
+  @spec predict!(Model.t(), Prediction.source(), keyword()) :: Fit.t()
+  def predict!(model, draws, opts \\ []), do: bang!(predict(model, draws, opts))
+
+  @doc """
+  The predictions of `predict/3` as a lazy enumerable of chunks, as `stream/2` has them: for more than fits into memory.
+  """
+  @spec stream_predictions(Model.t(), Prediction.source(), keyword()) :: Enumerable.t()
+  def stream_predictions(model, draws, opts \\ []) do
+    options = bang!(Options.validate(opts, prediction_options(draws)))
+    Run.stream(fn -> start_prediction(model, draws, :predictions, options) end, options.timeout)
+  end
+
+  @doc """
+  The log likelihood of each observed value, weighted and masked as in the model, for each draw of the parameters: what
+  cross-validation and information criteria are computed from.
+
+  A `Nutkin.Fit` with a variable for each observation, of the shape of its values without the axes of vectors and
+  matrices. The draws and the options are those of `predict/3`.
+  """
+  @spec log_likelihood(Model.t(), Prediction.source(), keyword()) :: {:ok, Fit.t()} | {:error, Error.t()}
+  def log_likelihood(model, draws, opts \\ []), do: predicted(model, draws, :log_likelihood, opts)
+
+  @doc """
+  As `log_likelihood/3`, but raises the error.
+  """
+  @spec log_likelihood!(Model.t(), Prediction.source(), keyword()) :: Fit.t()
+  def log_likelihood!(model, draws, opts \\ []), do: bang!(log_likelihood(model, draws, opts))
+
+  defp predicted(model, draws, of, opts) do
+    with {:ok, options} <- Options.validate(opts, prediction_options(draws)) do
+      deadline = Client.deadline(options.timeout)
+
+      with {:ok, run} <- start_prediction(model, draws, of, options),
+           do: Run.await(run, deadline, options.timeout)
+    end
+  end
+
+  defp prediction_options(:prior), do: @prior
+  defp prediction_options(_draws), do: @predicting
+
+  defp start_prediction(model, draws, of, options) do
+    with :ok <- check_model(model),
+         {:ok, request, options} <- Prediction.request(model, draws, of, options),
+         do: Run.start(request, options)
+  end
 
   @doc """
   Asks the program of a worker how it is: `:requests` open, `:blobs` kept (`:count` and `:bytes`), `:resident` bytes

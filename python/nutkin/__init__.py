@@ -2,7 +2,7 @@
 
     tree -> nutkin.model.read -> nutkin.compile.bind -> nutkin.sampler.compile_sampler -> nutkin.sampler.Run
 
-`nutkin.sample` makes the whole trip in one call.
+`nutkin.sample` makes the whole trip in one call; `nutkin.predict` goes on from its draws.
 """
 
 import gc
@@ -13,6 +13,7 @@ gc.disable()
 try:
     from nutkin import settings as settings  # first: it must run before jax starts
 
+    from nutkin.sampler.predictions import predict as predict  # isort: skip
     from nutkin.sampler.sample import Draws as Draws  # isort: skip
     from nutkin.sampler.sample import sample as sample  # isort: skip
     from nutkin.versions import __version__ as __version__  # isort: skip

@@ -10,7 +10,8 @@ defmodule Nutkin.Data do
   @type t :: %{addresses: %{String.t() => {:bin, binary()}}, blobs: %{binary() => Blob.t()}}
 
   @doc """
-  Encodes `values`, a map from slot name to value (names as strings), for `model`. Every slot must be there and no other.
+  Encodes `values`, a map from slot name to value (names as strings), for `model`. Every slot must be there and no other;
+  where `slots` is `:some`, slots may be missing.
 
   A value is a number, nested lists of numbers, a `Nutkin.Tensor`, an `Nx.Tensor` or a `Nutkin.Blob`. Numbers and lists
   become the type that the slot declares. What declares a shape gets a value of that shape; a blob's is checked by the
@@ -24,9 +25,12 @@ defmodule Nutkin.Data do
       iex> Exception.message(error)
       "no value for the data slot y; expected values for y; found values for x; give it as data: %{y: ...}"
   """
-  @spec encode(Model.t(), %{String.t() => term()}) :: {:ok, t()} | {:error, InvalidData.t()}
-  def encode(model, values) do
-    with :ok <- check_names(Model.slots(model), Map.keys(values)) do
+  @spec encode(Model.t(), %{String.t() => term()}, :all | :some) :: {:ok, t()} | {:error, InvalidData.t()}
+  def encode(model, values, slots \\ :all) do
+    known = Model.slots(model)
+    given = Map.keys(values)
+
+    with :ok <- check_names(if(slots == :all, do: known, else: known -- known -- given), given, known) do
       slots = for %{"kind" => "data", "name" => name} = slot <- model.nodes, into: %{}, do: {name, slot}
 
       Enum.reduce_while(values, {:ok, %{addresses: %{}, blobs: model.blobs}}, fn {name, value}, {:ok, data} ->
@@ -71,10 +75,10 @@ defmodule Nutkin.Data do
     end
   end
 
-  defp check_names(slots, names) do
-    expected = if slots == [], do: "no data", else: "values for #{Enum.join(slots, ", ")}"
+  defp check_names(needed, names, known) do
+    expected = if known == [], do: "no data", else: "values for #{Enum.join(known, ", ")}"
 
-    case {slots -- names, names -- slots} do
+    case {needed -- names, names -- known} do
       {[], []} ->
         :ok
 

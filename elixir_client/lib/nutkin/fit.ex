@@ -84,7 +84,7 @@ defmodule Nutkin.Fit do
   end
 
   def names(%__MODULE__{compiled: compiled, options: options}) do
-    names = Enum.map(compiled.parameters ++ compiled.deterministic, & &1.name)
+    names = Enum.map(compiled.parameters ++ compiled.deterministic ++ compiled.predicted, & &1.name)
 
     case options[:variables] do
       nil -> names
@@ -213,10 +213,13 @@ defmodule Nutkin.Fit do
   @spec divergences(t()) :: non_neg_integer()
   def divergences(%__MODULE__{} = fit) do
     for chunks <- Map.values(fit.draws.sample), chunk <- chunks, reduce: 0 do
-      # Of type u8, and 1 or 0.
-      count -> count + length(:binary.matches(Draws.tensor!(chunk, :stats, "diverging").data, <<1>>))
+      count -> count + divergent(chunk.stats)
     end
   end
+
+  # Of type u8, and 1 or 0. Predictions have no statistics.
+  defp divergent(%{"diverging" => diverging}), do: length(:binary.matches(diverging.data, <<1>>))
+  defp divergent(_stats), do: 0
 
   @doc """
   Means, quantiles and diagnostics of every scalar: a `Nutkin.Summary`, which prints as a table.

@@ -103,6 +103,19 @@ defmodule Nutkin.Model do
   @spec slots(t()) :: [String.t()]
   def slots(%__MODULE__{nodes: nodes}), do: for(%{"kind" => "data", "name" => name} <- nodes, do: name)
 
+  @doc """
+  The names of the free variables, in the order of the model.
+
+  ## Examples
+
+      iex> import Nutkin.Model
+      iex> Nutkin.Model.parameters(model do mu <~ normal(0, 1); observe(:y, normal(mu, 1), [0.5]) end)
+      ["mu"]
+
+  """
+  @spec parameters(t()) :: [String.t()]
+  def parameters(%__MODULE__{nodes: nodes}), do: for(%{"kind" => "rv", "name" => name} <- nodes, do: name)
+
   defimpl Inspect do
     import Inspect.Algebra
 

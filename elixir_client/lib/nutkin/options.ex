@@ -81,6 +81,14 @@ defmodule Nutkin.Options do
       wire: true,
       doc: "The type of the computation and of the draws."
     ],
+    redraw: [
+      type: :names,
+      default: [],
+      wire: true,
+      doc:
+        "Names of parameters that are drawn anew from their distributions, given the draws of the others: such as the " <>
+          "effects of groups that were not observed."
+    ],
     rewrites: [
       type: :names,
       default: nil,

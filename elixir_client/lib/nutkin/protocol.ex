@@ -10,11 +10,12 @@ defmodule Nutkin.Protocol do
 
   @version 1
 
-  @typedoc "What `:compiled` says of the model that was compiled."
+  @typedoc "What `:compiled` says of the model that was compiled. Of predictions, `:predicted` are the values of a draw."
   @type compiled :: %{
           parameters: [%{name: String.t(), shape: tuple(), type: String.t(), size: non_neg_integer()}],
           deterministic: [%{name: String.t(), shape: tuple(), type: String.t()}],
           observed: [String.t()],
+          predicted: [%{name: String.t(), shape: tuple(), type: String.t()}],
           dimension: non_neg_integer(),
           rewrites: [%{name: String.t(), node: String.t()}],
           cached: boolean(),
@@ -106,6 +107,7 @@ defmodule Nutkin.Protocol do
          parameters: {:list, {:fields, @parameter}},
          deterministic: {:list, {:fields, @deterministic}},
          observed: {:list, :string},
+         predicted: {:list, {:fields, @deterministic}},
          dimension: :count,
          rewrites: {:list, {:fields, [name: :string, node: :string]}},
          cached: :boolean,

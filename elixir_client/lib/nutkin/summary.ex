@@ -41,7 +41,7 @@ defmodule Nutkin.Summary do
           chains: pos_integer(),
           draws: non_neg_integer(),
           status: Fit.status() | nil,
-          divergences: non_neg_integer(),
+          divergences: non_neg_integer() | nil,
           seconds: %{compile: number() | nil, warmup: number() | nil, sample: number() | nil}
         }
 
@@ -106,10 +106,13 @@ defmodule Nutkin.Summary do
       chains: fit.options.chains,
       draws: Enum.min(Fit.lengths(fit)),
       status: fit.status,
-      divergences: Fit.divergences(fit),
-      seconds: fit.seconds
+      divergences: if(predicted?(fit), do: nil, else: Fit.divergences(fit)),
+      seconds: if(predicted?(fit), do: %{fit.seconds | warmup: nil}, else: fit.seconds)
     }
   end
+
+  # Predictions come of no sampler.
+  defp predicted?(fit), do: match?(%{predicted: [_ | _]}, fit.compiled)
 
   defp scalars(fit, names) do
     if Enum.min(Fit.lengths(fit)) == 0 do
@@ -175,7 +178,7 @@ defmodule Nutkin.Summary do
     [
       "#{count(summary.chains, "chain")} x #{count(summary.draws, "draw")}",
       summary.status && Atom.to_string(summary.status),
-      count(summary.divergences, "divergence"),
+      summary.divergences && count(summary.divergences, "divergence"),
       seconds(summary.seconds.warmup, "warmup"),
       seconds(summary.seconds.sample, "sampling"),
       seconds(summary.seconds.compile, "compiling")

@@ -416,7 +416,7 @@ defmodule Nutkin.Worker do
 
   defp cancel_open(state, %{sent?: true} = entry), do: post(state, "cancel", entry, %{})
 
-  defp cancel_open(state, %{request: %{type: :sample}} = entry) do
+  defp cancel_open(state, %{request: %{type: type}} = entry) when type in [:sample, :predict] do
     answer(
       state,
       entry,

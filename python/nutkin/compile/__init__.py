@@ -6,5 +6,7 @@ Imports `nutkin.model`; imported by `nutkin.sampler`.
 from nutkin.compile.executables import EXECUTABLES as EXECUTABLES
 from nutkin.compile.executables import Executables as Executables
 from nutkin.compile.executables import compilations as compilations
+from nutkin.compile.prediction import Prediction as Prediction
+from nutkin.compile.prediction import bind_prediction as bind_prediction
 from nutkin.compile.target import Target as Target
 from nutkin.compile.target import bind as bind

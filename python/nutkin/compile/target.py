@@ -132,13 +132,13 @@ def bind(
     `data`: arrays by slot; `tensors`: arrays of the model's constants by address; `rewrites`: names of those of
     `nutkin.model.REWRITES` that may be applied, None for all. Errors: InvalidModel, InvalidData, InvalidOption.
     """
-    source = Source.of(model, _specs(data), _specs(tensors), precision, rewrites)
+    source = Source.of(model, specs(data), specs(tensors), precision, rewrites)
     density = _density(source)
     program = density.program
     arrays = gather(program, data, tensors)
     density.check_values(arrays)
     constants = inlined(program, arrays)
-    return Target(source, density, arrays, constants, _key(program, constants))
+    return Target(source, density, arrays, constants, program_key(program, constants))
 
 
 @dataclass(frozen=True)
@@ -177,11 +177,11 @@ def _density(source: Source) -> Density:
     return Density(rewrite(program, source.rewrites))
 
 
-def _specs(arrays: Mapping[Any, np.ndarray]) -> dict[Any, Spec]:
+def specs(arrays: Mapping[Any, np.ndarray]) -> dict[Any, Spec]:
     return {name: Spec(array.shape, NAMES[array.dtype]) for name, array in arrays.items()}
 
 
-def _key(program: Program, constants: Mapping[int, np.ndarray]) -> str:
+def program_key(program: Program, constants: Mapping[int, np.ndarray]) -> str:
     """Models share their programs if their nodes, the types of their inputs, their inlined constants and what was
     rewritten agree."""
     nodes = [

@@ -18,6 +18,8 @@ from nutkin.model.diagnosis import Reading as Reading
 from nutkin.model.diagnosis import diagnose as diagnose
 from nutkin.model.ir import Model as Model
 from nutkin.model.ir import read as read
+from nutkin.model.predictive import Predictive as Predictive
+from nutkin.model.predictive_model import predictive_model as predictive_model
 from nutkin.model.program import Program as Program
 from nutkin.model.program import Rewrite as Rewrite
 from nutkin.model.program import check as check

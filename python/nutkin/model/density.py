@@ -5,9 +5,8 @@ Everything here can be traced by JAX: it is the caller who compiles, and who dec
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import jax.numpy as jnp
@@ -16,20 +15,15 @@ from jax import Array
 
 from nutkin.errors import InvalidOption
 from nutkin.model.coordinates import Coordinates, Layout
-from nutkin.model.evaluation import apply, operand
+from nutkin.model.evaluator import Evaluator, Inputs
 from nutkin.model.ir import Observe
-from nutkin.model.observations import observation_elements, observation_sum
+from nutkin.model.observations import observation_sum
 from nutkin.model.operations import close_matches
 from nutkin.model.plan import cast
 from nutkin.model.program import Program
 from nutkin.model.steps import (
-    GIVEN,
-    Application,
-    Computed,
-    Input,
     Joined,
     Likelihood,
-    Number,
     Observation,
     Output,
     Term,
@@ -37,9 +31,7 @@ from nutkin.model.steps import (
 )
 from nutkin.model.sums import batch_sum
 from nutkin.model.types import DTYPES, show_shape
-from nutkin.model.values import check_computed_values, check_values, computed_operands, show_place
-
-Inputs = Mapping[int, Any]
+from nutkin.model.values import show_place
 
 
 @dataclass(frozen=True)
@@ -62,22 +54,20 @@ class OutputValue:
     type: str
 
 
-class Density:
-    """Evaluates a checked program.
+class Density(Evaluator):
+    """The log density and the outputs of a checked program.
 
     `position` is a vector of `dimension` floats of the program's precision: the unconstrained coordinates of the
-    parameters in the order of their nodes, each row-major. `inputs` maps the index of each step in `given` to its
-    value: an array of exactly the step's shape and type, or what a likelihood has prepared. `nodes`: those that the log
-    density needs, in order.
+    parameters in the order of their nodes, each row-major. `nodes`: those that the log density needs, in order.
     """
 
     def __init__(self, program: Program) -> None:
-        self.program = program
         steps = program.steps
         self._variables = {index: step for index, step in enumerate(steps) if isinstance(step, Variable)}
         self._layout = Layout(self._variables)
         self.nodes = program.needed_by(program.terms)
         self._output_nodes = program.needed_by(program.outputs)
+        super().__init__(program, (*self.nodes, *self._output_nodes))
 
     @property
     def dimension(self) -> int:
@@ -104,12 +94,6 @@ class Density:
     @property
     def observed(self) -> tuple[str, ...]:
         return tuple(node.name for node in self.program.model.nodes if isinstance(node, Observe))
-
-    @property
-    def given(self) -> tuple[int, ...]:
-        """The steps whose values the log density or the outputs need."""
-        needed = sorted({*self.nodes, *self._output_nodes})
-        return tuple(index for index in needed if isinstance(self.program.steps[index], GIVEN))
 
     def log_density(self, position: Array, inputs: Inputs) -> Array:
         """The log density at a position, log-Jacobians included: a scalar of the program's precision."""
@@ -146,26 +130,24 @@ class Density:
                 term = self._variable_term(variable, coordinates, value, values) if variable.is_counted else None
                 return value, term
             case Joined(transform=transform) as joined:
-                bounds = self._floats(joined.bounds, values)
+                bounds = self.floats(joined.bounds, values)
                 term = None if transform is None else transform.log_jacobian(coordinates, *bounds)
                 return joined.constrain(coordinates, *bounds), term
             case Observation() as observation:
                 return None, self._observation_term(observation, values, inputs)
             case Likelihood() as likelihood:
-                return None, likelihood.term(inputs[index], *self._floats(likelihood.args, values))
+                return None, likelihood.term(inputs[index], *self.floats(likelihood.args, values))
             case Term() as term:
                 return None, jnp.sum(cast(values[term.value], self.program.precision))
             case _:
-                return self._evaluate(index, values, inputs), None
+                return self.evaluate(index, values, inputs), None
 
     def elements(self, index: int, coordinates: Array | None, values: Mapping[int, Any]) -> Array:
         """The log density of a parameter, its log-Jacobian left out, or of an observation: what its term sums."""
         step = self.program.steps[index]
-        parameters = self._floats(step.args, values)
         if isinstance(step, Observation):
-            value, rest = self._observed(step, values)
-            return observation_elements(step, value, parameters, **rest)
-        value = values[index]
+            return self.observation_elements(step, values)
+        value, parameters = values[index], self.floats(step.args, values)
         if not step.centered:
             value, parameters = coordinates, step.family.standard_parameters(parameters)
         return jnp.broadcast_to(step.family.log_density(value, parameters), step.batch_shape)
@@ -181,29 +163,13 @@ class Density:
                 own = coordinates[index] if step.of is None else None
                 values[index] = outputs[step.name] = self._value(step, own, values)
             elif isinstance(step, Joined):
-                bounds = self._floats(step.bounds, values)
+                bounds = self.floats(step.bounds, values)
                 values[index] = step.constrain(coordinates.stacked(step.members), *bounds)
             elif isinstance(step, Output):
                 outputs[step.name] = jnp.asarray(values[step.value])
             else:
-                values[index] = self._evaluate(index, values, inputs)
+                values[index] = self.evaluate(index, values, inputs)
         return outputs
-
-    def inputs_of(self, indices: Iterable[int]) -> tuple[int, ...]:
-        """The inputs from which `data_values` works out these nodes."""
-        needed = self.program.needed_by(indices, through_computed=True)
-        return tuple(index for index in needed if isinstance(self.program.steps[index], Input))
-
-    def data_values(self, indices: Iterable[int], inputs: Inputs) -> dict[int, Array]:
-        """The values of nodes that depend on no parameter, from those of the program's inputs."""
-        values: dict[int, Array] = {}
-        for index in self.program.needed_by(indices, through_computed=True):
-            step = self.program.steps[index]
-            is_computed = isinstance(step, Computed)
-            values[index] = (
-                self._apply(step.application, values) if is_computed else self._evaluate(index, values, inputs)
-            )
-        return {index: values[index] for index in indices}
 
     def unconstrain(
         self, values: Mapping[str, np.ndarray], inputs: Mapping[int, np.ndarray]
@@ -230,7 +196,7 @@ class Density:
         for index in self.program.needed_by(parents, plus=given):
             step = self.program.steps[index]
             if not isinstance(step, Variable | Joined):
-                known[index] = self._evaluate(index, known, inputs)
+                known[index] = self.evaluate(index, known, inputs)
                 continue
             missing = [m for m in (step.members if isinstance(step, Joined) else (index,)) if m not in given]
             if missing:
@@ -253,42 +219,12 @@ class Density:
             position[place], mask[place] = coordinates.ravel(), True
         return position, mask
 
-    def check_values(self, inputs: Mapping[int, np.ndarray]) -> None:
-        """Check concrete inputs. Raises InvalidData for NaN, and for values that no parameters make possible."""
-        check_values(self.program, inputs)
-
-    @cached_property
-    def checked(self) -> tuple[int, ...]:
-        """The nodes, computed from inputs, whose values `check_computed_values` needs."""
-        return tuple(sorted({node for check in self.program.checks for node in computed_operands(self.program, check)}))
-
-    def check_computed_values(self, values: Mapping[int, np.ndarray]) -> None:
-        """As `check_values`, for values computed from the inputs: those of all inputs and of the nodes in `checked`."""
-        check_computed_values(self.program, values)
-
     @property
     def _dtype(self) -> np.dtype:
         return DTYPES[self.program.precision]
 
     def coordinates(self, position: Array) -> Coordinates:
         return self._layout.split(position)
-
-    def _evaluate(self, index: int, values: Mapping[int, Array], inputs: Inputs) -> Array:
-        match self.program.steps[index]:
-            case Input() | Computed():
-                return inputs[index]
-            case Number(spec):
-                return np.asarray(spec.literal, DTYPES[spec.type])
-            case Application() as application:
-                return self._apply(application, values)
-            case step:
-                raise TypeError(f"{type(step).__name__} has no value of its own")
-
-    def _apply(self, application: Application, values: Mapping[int, Array]) -> Array:
-        return apply(self.program.steps, application, values)
-
-    def _floats(self, indices: Iterable[int], values: Mapping[int, Array]) -> tuple[Array, ...]:
-        return tuple(operand(self.program.steps, index, self.program.precision, values) for index in indices)
 
     def _value(self, variable: Variable, coordinates: Array | None, values: Mapping[int, Array]) -> Array:
         if variable.of is not None:
@@ -302,12 +238,12 @@ class Density:
             return location + scale * coordinates
         if variable.transform is None:
             return coordinates
-        return variable.transform.constrain(coordinates, *self._floats(variable.bounds, values))
+        return variable.transform.constrain(coordinates, *self.floats(variable.bounds, values))
 
     def _variable_term(
         self, variable: Variable, coordinates: Array, value: Array, values: Mapping[int, Array]
     ) -> Array:
-        family, parameters = variable.family, self._floats(variable.args, values)
+        family, parameters = variable.family, self.floats(variable.args, values)
         if not variable.centered:
             # The density of z: that of x times the Jacobian sigma.
             parts = family.parts(coordinates, family.standard_parameters(parameters))
@@ -315,20 +251,14 @@ class Density:
         term = batch_sum(family.parts(value, parameters).signed(), variable.batch_shape)
         if variable.transform is None:
             return term
-        return term + variable.transform.log_jacobian(coordinates, *self._floats(variable.bounds, values))
+        return term + variable.transform.log_jacobian(coordinates, *self.floats(variable.bounds, values))
 
     def _observation_term(self, step: Observation, values: Mapping[int, Array], inputs: Inputs) -> Array:
         if not step.parts:
             return inputs[step.constant]
-        value, rest = self._observed(step, values)
-        total = observation_sum(step, value, self._floats(step.args, values), **rest)
+        value, rest = self.observed_value(step, values)
+        total = observation_sum(step, value, self.floats(step.args, values), **rest)
         return total if step.constant is None else total + inputs[step.constant]
-
-    def _observed(self, step: Observation, values: Mapping[int, Array]) -> tuple[Array, dict[str, Array | None]]:
-        """The value, and weight and mask."""
-        (value,) = self._floats((step.value,), values)
-        (weight,) = (None,) if step.weight is None else self._floats((step.weight,), values)
-        return value, {"weight": weight, "mask": None if step.mask is None else values[step.mask]}
 
     def _joined(self, step: Joined, given: Mapping[int, np.ndarray], known: Mapping[int, Array]) -> Array:
         """The values of the step, from those of its members."""
@@ -338,7 +268,7 @@ class Density:
 
     def _location_scale(self, variable: Variable, values: Mapping[int, Array]) -> tuple[Array, Array]:
         named = dict(zip(variable.family.parameters, variable.args, strict=True))
-        return self._floats((named[name] for name in variable.family.location_scale), values)
+        return self.floats((named[name] for name in variable.family.location_scale), values)
 
     def _unconstrain(self, index: int, value: np.ndarray, known: Mapping[int, Array]) -> np.ndarray:
         variable = self._variables[index]
@@ -356,7 +286,7 @@ class Density:
             return np.asarray((value - location) / scale)
         if variable.transform is None:
             return value
-        bounds = self._floats(variable.bounds, known)
+        bounds = self.floats(variable.bounds, known)
         is_inside = np.asarray(variable.family.support.contains(value, *map(np.asarray, bounds)))
         if not is_inside.all():
             first = int(np.argmin(is_inside))

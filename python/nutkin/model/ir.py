@@ -76,6 +76,25 @@ class Observe(_Form, tag="observe", kw_only=True):
     reduce: Literal["sum", "mean"] = "sum"
 
 
+class Predict(_Form, tag="predict", kw_only=True):
+    """Draws from the distribution of an observation: what it becomes in a prediction, and not on the wire.
+
+    `value` is the observed one, whose shape they have; None where it is not given.
+    """
+
+    name: Name
+    dist: str | Combination
+    args: dict[str, Reference]
+    value: Reference | None = None
+
+
+class Drawn(_Form, tag="drawn", kw_only=True):
+    """A parameter whose draws are given to a prediction: what its `rv` node becomes in one, and not on the wire."""
+
+    name: Name
+    shape: tuple[Size, ...]
+
+
 class Factor(_Form, tag="factor", kw_only=True):
     """A term added to the log density."""
 
@@ -222,6 +241,11 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         return frozenset(node.blob for node in self.nodes if isinstance(node, Constant) and node.blob is not None)
 
     @property
+    def parameters(self) -> tuple[str, ...]:
+        """Names of the free parameters, in their order."""
+        return tuple(node.name for node in self.nodes if isinstance(node, RandomVariable))
+
+    @property
     def slots(self) -> tuple[str, ...]:
         """Names of the data nodes, in their order."""
         return tuple(node.name for node in self.nodes if isinstance(node, Data))
@@ -258,7 +282,7 @@ def expression(nodes: Sequence[Node], index: int, *, depth: int = 3) -> str:
     return f"{label(node)}({', '.join(texts + ['…'] * (len(shown) < len(operands)))})"
 
 
-def references(node: Node | Argument) -> dict[str, int]:
+def references(node: Node | Predict | Argument) -> dict[str, int]:
     """The references of a node by their path within it, such as `args.sigma` or `args[0]`."""
     match node:
         case Call():
@@ -276,7 +300,7 @@ def references(node: Node | Argument) -> dict[str, int]:
             return {"predicate": node.predicate, **_listed("captures", node.captures)}
         case LogProbability():
             return {"value": node.value, **{f"args.{name}": reference for name, reference in node.args.items()}}
-        case RandomVariable():
+        case RandomVariable() | Predict():
             return {f"args.{name}": reference for name, reference in node.args.items()}
         case Observe():
             optional = {"weight": node.weight, "mask": node.mask}

@@ -20,6 +20,7 @@ from nutkin.model.ir import (
     Constant,
     Data,
     Deterministic,
+    Drawn,
     Element,
     Factor,
     LogProbability,
@@ -27,6 +28,7 @@ from nutkin.model.ir import (
     Node,
     Observe,
     Ode,
+    Predict,
     RandomVariable,
     Scan,
     While,
@@ -39,12 +41,14 @@ from nutkin.model.plan import SEVERAL, broadcasts_to
 from nutkin.model.steps import (
     Application,
     Computed,
+    DrawnParameter,
     Input,
     Joined,
     Likelihood,
     Number,
     Observation,
     Output,
+    Predicted,
     Step,
     Term,
     Variable,
@@ -173,7 +177,11 @@ def check(
 
     Raises InvalidModel or InvalidData with the node's name (or operation), its index, what was expected, and found.
     """
-    _check_slots(model, data)
+    check_slots(model, data)
+    for name in model.slots:
+        if name not in data:
+            expected, given = (", ".join(names) or "no data" for names in (model.slots, data))
+            raise InvalidData(f"the data slot {name} is not given", node=name, expected=expected, found=given)
     checker = _Checker(model, data, constants, precision)
     for index, node in enumerate(model.nodes):
         with _located(model, index):
@@ -185,14 +193,11 @@ def check(
     return Program(model, precision, tuple(checker.steps), tuple(checker.checks))
 
 
-def _check_slots(model: Model, data: Mapping[str, Spec]) -> None:
-    expected = ", ".join(model.slots) or "no data"
-    for name in model.slots:
-        if name not in data:
-            given = ", ".join(data) or "no data"
-            raise InvalidData(f"the data slot {name} is not given", node=name, expected=expected, found=given)
-    for name in data:
+def check_slots(model: Model, names: Iterable[str]) -> None:
+    """Raises InvalidData for a name that is no data slot of the model."""
+    for name in names:
         if name not in model.slots:
+            expected = ", ".join(model.slots) or "no data"
             hint = close_matches(name, dict.fromkeys(model.slots)) if model.slots else None
             raise InvalidData(f"the model has no data slot {name}", node=name, expected=expected, found=name, hint=hint)
 
@@ -247,6 +252,10 @@ class _Checker:
                 return self._variable(node, index)
             case Observe():
                 return self._observation(node, index)
+            case Drawn():
+                return DrawnParameter(node.name, Spec(node.shape, self.precision))
+            case Predict():
+                return self._prediction(node, index)
             case Factor():
                 return Term(node.name, node.value, self.steps[node.value].spec)
             case Deterministic():
@@ -350,7 +359,26 @@ class _Checker:
             node.dist,
         )
 
-    def _arguments(self, node: RandomVariable | Observe, index: int) -> tuple[Family, tuple[int, ...], dict[str, Spec]]:
+    def _prediction(self, node: Predict, index: int) -> Predicted:
+        family, args, specs = self._arguments(node, index)
+        if family.draw is None:
+            raise InvalidModel(
+                f"there are no random draws of {node.dist}",
+                expected="a distribution that can be drawn",
+                hint=f"leave {node.name} out: the option `variables` names what is asked for",
+            )
+        if node.value is None:
+            shape = variable_shape(family, specs, None)
+        else:
+            value = self.steps[node.value].spec
+            batch = observed_batch(family, specs, value)
+            shape = (*batch, *value.shape[len(value.shape) - family.event_rank :])
+        counts = "s64" if self.precision == "f64" else "s32"
+        return Predicted(node.name, family, args, Spec(shape, counts if family.support.discrete else self.precision))
+
+    def _arguments(
+        self, node: RandomVariable | Observe | Predict, index: int
+    ) -> tuple[Family, tuple[int, ...], dict[str, Spec]]:
         """The family, for event axes of the sizes that the parameters have, and the parameters in its order."""
         family = find_family(node.dist, node.args)
         args = {name: node.args[name] for name in family.parameters}
@@ -373,7 +401,7 @@ class _Checker:
     def _check_values(
         self,
         what: str,
-        node: RandomVariable | Observe | Applied,
+        node: RandomVariable | Observe | Predict | Applied,
         index: int,
         value: int,
         support: Support,

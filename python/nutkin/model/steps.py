@@ -164,6 +164,29 @@ class Observation:
 
 
 @dataclass(frozen=True)
+class DrawnParameter:
+    """A parameter whose value is given: one draw of it after the other."""
+
+    name: str
+    spec: Spec
+    references: ClassVar[tuple[int, ...]] = ()
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """Random values of the distribution of an observation. `args` are in the family's order."""
+
+    name: str
+    family: Family
+    args: tuple[int, ...]
+    spec: Spec
+
+    @property
+    def references(self) -> tuple[int, ...]:
+        return self.args
+
+
+@dataclass(frozen=True)
 class Covered:
     """An observation or a factor whose part of the log density another step has."""
 
@@ -219,7 +242,21 @@ class Output:
         return (self.value,)
 
 
-Step = Input | Number | Application | Computed | Variable | Joined | Observation | Covered | Likelihood | Term | Output
+Step = (
+    Input
+    | Number
+    | Application
+    | Computed
+    | Variable
+    | Joined
+    | Observation
+    | DrawnParameter
+    | Predicted
+    | Covered
+    | Likelihood
+    | Term
+    | Output
+)
 
 GIVEN = (Input, Computed, Likelihood)
 """The steps that need a value at evaluation: an array, or what a likelihood has prepared."""

@@ -16,5 +16,7 @@ from nutkin.sampler.kernel import STATISTICS as STATISTICS
 from nutkin.sampler.options import Init as Init
 from nutkin.sampler.options import Options as Options
 from nutkin.sampler.pool import Pool as Pool
+from nutkin.sampler.predictions import PredictedChain as PredictedChain
+from nutkin.sampler.predictions import Predictions as Predictions
 from nutkin.sampler.run import Run as Run
 from nutkin.sampler.run import cores as cores

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nutkin.errors import InvalidOption
-from nutkin.sampler.chain import Chain, learned
+from nutkin.sampler.chain import Chain, advance, learned
 from nutkin.sampler.compiled import Sampler
 from nutkin.sampler.options import POOLED, Options
 from nutkin.sampler.pooled import Pooled
@@ -79,6 +79,8 @@ class Run:
     def first_calls(self) -> tuple[tuple[Chain, ...], ...]:
         """All chains, those in one tuple best advanced in one call."""
         return self._shared(self.chains)
+
+    advance = staticmethod(advance)
 
     def meet(self, chain: Chain) -> tuple[tuple[Chain, ...], ...]:
         """`chain` waits. -> the chains that may be advanced again, those in one tuple best in one call; none, until the

@@ -7,7 +7,7 @@ defmodule Nutkin.Worker.Request do
   @enforce_keys [:type, :body, :blobs]
   defstruct @enforce_keys
 
-  @type type :: :compile | :sample | :log_density | :debug | :ping
+  @type type :: :compile | :sample | :log_density | :debug | :predict | :ping
 
   @type t :: %__MODULE__{type: type(), body: iodata(), blobs: %{binary() => Blob.t()}}
 

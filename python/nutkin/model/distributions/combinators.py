@@ -18,6 +18,13 @@ import numpy as np
 from jax import Array, lax
 
 from nutkin.errors import InvalidModel
+from nutkin.model.distributions.combined_draws import (
+    censored_draw,
+    hurdle_draw,
+    mixture_draw,
+    truncated_draw,
+    zero_inflated_draw,
+)
 from nutkin.model.distributions.family import ANY, Family, LogDensity, Parameter
 from nutkin.model.native.elementary import exp, log, log1p
 from nutkin.model.special import log1mexp
@@ -86,6 +93,7 @@ def _mixture(*components: Family) -> Family:
         _union(components),
         event=components[0].event,
         sized=lambda sizes: _union([family.of_sizes(sizes) for family in components]),
+        draw=mixture_draw(components, parts),
     )
 
 
@@ -123,7 +131,8 @@ def _truncated(family: Family, given: Collection[str]) -> Family:
         return _log_mass(family, parameters[:count], *_ends(limits, parameters[count:]))
 
     parameters = {**_of_component(family), **{name: _limit(family, name) for name in limits}}
-    return Family(parameters, LogDensity(log_density, log_mass), _between(family, limits))
+    draw = truncated_draw(family, functools.partial(_ends, limits))
+    return Family(parameters, LogDensity(log_density, log_mass), _between(family, limits), draw=draw)
 
 
 def _censored(family: Family, given: Collection[str]) -> Family:
@@ -143,7 +152,9 @@ def _censored(family: Family, given: Collection[str]) -> Family:
         return jnp.where(is_low, low, jnp.where(is_high, high, density))
 
     parameters = {**_of_component(family), **dict.fromkeys(limits, ANY)}
-    return Family(parameters, LogDensity(kernel), _within_limits(family.support, limits, are_values=True))
+    values = _within_limits(family.support, limits, are_values=True)
+    draw = censored_draw(family, functools.partial(_ends, limits))
+    return Family(parameters, LogDensity(kernel), values, draw=draw)
 
 
 def _interval_censored(family: Family, given: Collection[str]) -> Family:
@@ -179,7 +190,8 @@ def _zero_inflated(family: Family, given: Collection[str]) -> Family:
         zero = jnp.where(p > 0, jnp.logaddexp(other, value), value)
         return jnp.where(is_zero, zero, value)
 
-    return Family({**_of_component(family), "p": Parameter(PROBABILITY)}, LogDensity(kernel), _same(family))
+    parameters = {**_of_component(family), "p": Parameter(PROBABILITY)}
+    return Family(parameters, LogDensity(kernel), _same(family), draw=zero_inflated_draw(family))
 
 
 def _hurdle(family: Family, given: Collection[str]) -> Family:
@@ -205,7 +217,8 @@ def _hurdle(family: Family, given: Collection[str]) -> Family:
         return jnp.where(is_zero, log(p), value)
 
     values = _same(family) if support.discrete else replace(NONNEGATIVE, transforms=())
-    return Family({**_of_component(family), "p": Parameter(PROBABILITY)}, LogDensity(kernel), values)
+    parameters = {**_of_component(family), "p": Parameter(PROBABILITY)}
+    return Family(parameters, LogDensity(kernel), values, draw=hurdle_draw(family))
 
 
 _COMBINATORS: dict[str, Callable[..., Family]] = {

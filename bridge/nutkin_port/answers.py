@@ -1,0 +1,95 @@
+"""The bodies of the answers to requests, as PROTOCOL.md lists their fields."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import nutkin.compile
+import nutkin.model
+import nutkin.sampler
+from nutkin.errors import InvalidData
+from nutkin.model.types import NAMES, show_shape
+from nutkin_port.messages import Debug, LogDensity
+
+
+def compiled(sampler: nutkin.sampler.Sampler, seconds: float) -> dict[str, Any]:
+    target = sampler.target
+    return {
+        "parameters": [{"name": p.name, "shape": p.shape, "type": p.type, "size": p.size} for p in target.parameters],
+        "deterministic": [{"name": o.name, "shape": o.shape, "type": o.type} for o in target.deterministic],
+        "observed": list(target.observed),
+        "predicted": [],
+        "dimension": target.dimension,
+        "rewrites": [{"name": r.name, "node": r.node} for r in target.rewrites],
+        "cached": sampler.cached,
+        "seconds": seconds,
+    }
+
+
+def predicted(prediction: nutkin.compile.Prediction, cached: bool, seconds: float) -> dict[str, Any]:
+    outputs = [{"name": o.name, "shape": o.shape, "type": o.type} for o in prediction.outputs]
+    return {
+        "parameters": [],
+        "deterministic": [],
+        "observed": list(prediction.observed),
+        "predicted": outputs,
+        "dimension": 0,
+        "rewrites": [],
+        "cached": cached,
+        "seconds": seconds,
+    }
+
+
+def value(target: nutkin.compile.Target, job: LogDensity) -> dict[str, Any]:
+    position = _position(target, job)
+    value, gradient = target.value_and_gradient(position)
+    return {"value": value, "gradient": gradient, "position": position}
+
+
+def diagnosis(target: nutkin.compile.Target, job: Debug) -> dict[str, Any]:
+    found = target.diagnose(_position(target, job))
+    cause = found.cause
+    return {
+        "finite": found.finite,
+        "value": found.value,
+        "gradient": found.gradient,
+        "position": found.position,
+        "point": dict(found.point),
+        "cause": cause
+        and {
+            **{name: getattr(cause, name) for name in ("node", "name", "index", "kind", "what", "within", "found")},
+            **{name: getattr(cause, name) for name in ("by", "affects", "expected", "hint", "place")},
+            "element": np.asarray(cause.element),
+            "inputs": [_reading(reading) for reading in cause.inputs],
+        },
+        "text": str(found),
+    }
+
+
+def _reading(reading: nutkin.model.Reading) -> dict[str, Any]:
+    plain = ("node", "role", "type", "shape", "place", "nonfinite")
+    scalars = {name: getattr(reading, name) for name in ("element", "least", "greatest")}
+    return {
+        **{name: getattr(reading, name) for name in plain},
+        **{name: None if x is None else np.asarray(x) for name, x in scalars.items()},
+    }
+
+
+def _position(target: nutkin.compile.Target, job: LogDensity) -> np.ndarray:
+    """The unconstrained point of a request (d,). Errors: InvalidData, InvalidOption."""
+    position = target.unconstrain(job.values)[0] if job.position is None else job.position
+    missing = [
+        parameter.name for parameter in target.parameters if job.position is None and parameter.name not in job.values
+    ]
+    if missing:
+        raise InvalidData("`values` lacks a parameter", path="$.values", expected=f"`{missing[0]}`")
+    if position.shape != (target.dimension,) or position.dtype.kind not in "fiu":
+        raise InvalidData(
+            "`position` does not fit the model",
+            path="$.position",
+            expected=f"real numbers of shape {show_shape((target.dimension,))}",
+            found=f"{NAMES[position.dtype]} {show_shape(position.shape)}",
+        )
+    return position
