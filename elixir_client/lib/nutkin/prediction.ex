@@ -18,19 +18,19 @@ defmodule Nutkin.Prediction do
           {:ok, Request.t(), Options.valid()} | {:error, Nutkin.Error.t()}
   def request(model, source, of, options) do
     with {:ok, data} <- Data.encode(model, options.data, :some),
-         {:ok, tensors} <- tensors(source, Model.parameters(model) -- Map.get(options, :redraw, [])),
-         {:ok, chains} <- chains(source, tensors, options) do
+         {:ok, tensors} <- tensors(source, Model.parameters(model) -- Map.get(options, :redraw, [])) do
+      form = form(source, tensors, options)
       blobs = Map.new(tensors, fn {name, tensor} -> {name, blob(tensor)} end)
 
       body = %{
         model: Model.to_ir(model),
         data: data.addresses,
         posterior: Map.new(blobs, fn {name, blob} -> {name, {:bin, blob.sha}} end),
-        options: options |> Options.to_wire() |> Map.merge(of(source, of))
+        options: options |> Options.to_wire() |> Map.merge(form) |> Map.merge(of(source, of))
       }
 
       blobs = for {_name, blob} <- blobs, into: data.blobs, do: {blob.sha, blob}
-      {:ok, Request.new(:predict, body, blobs), Map.merge(options, %{chains: chains, keep_warmup: false})}
+      {:ok, Request.new(:predict, body, blobs), options |> Map.put(:keep_warmup, false) |> Map.merge(form)}
     end
   end
 
@@ -82,13 +82,20 @@ defmodule Nutkin.Prediction do
     )
   end
 
-  defp chains(:prior, _tensors, options), do: {:ok, options.chains}
+  # How many chains and draws there are, also where no draw is needed.
+  defp form(:prior, _tensors, options), do: Map.take(options, [:chains, :draws])
 
-  defp chains(_source, tensors, _options) do
+  defp form(%Fit{} = fit, _tensors, _options),
+    do: %{chains: fit.options.chains, draws: Enum.min(Fit.lengths(fit))}
+
+  defp form(_source, tensors, _options) do
     case Map.values(tensors) do
-      [%Tensor{shape: shape} | _] when tuple_size(shape) >= 2 -> {:ok, elem(shape, 0)}
+      [%Tensor{shape: shape} | _] when tuple_size(shape) >= 2 ->
+        %{chains: elem(shape, 0), draws: elem(shape, 1)}
+
       # What else is wrong with them, the port says.
-      _ -> {:ok, 1}
+      _ ->
+        %{chains: 1, draws: 1}
     end
   end
 end

@@ -80,6 +80,7 @@ defmodule Nutkin.ProtocolTest do
       "parameters" => [%{"name" => "theta", "shape" => [2, 3], "type" => "f64", "size" => 6}],
       "deterministic" => [],
       "observed" => ["y"],
+      "predicted" => [],
       "dimension" => 6,
       "rewrites" => [%{"name" => "parameter_free", "node" => "y"}],
       "cached" => true,

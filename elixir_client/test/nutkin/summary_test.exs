@@ -84,6 +84,7 @@ defmodule Nutkin.SummaryTest do
       parameters: parameters,
       deterministic: [],
       observed: [],
+      predicted: [],
       dimension: 4,
       rewrites: [],
       cached: true,

@@ -28,6 +28,7 @@ defmodule Nutkin.Test.Fits do
       ],
       deterministic: [],
       observed: ["y"],
+      predicted: [],
       dimension: 5,
       cached: false,
       seconds: 1.25
