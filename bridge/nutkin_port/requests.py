@@ -246,7 +246,16 @@ class Requests:
         if isinstance(job, Compile):
             self._close(request, "compiled", body)
         else:
-            self._start(request, nutkin.sampler.Run(sampler, job.options), body)
+            self._work(self._pool, request, functools.partial(self._sample, sampler=sampler, compiled=body))
+
+    def _sample(self, request: Request, sampler: nutkin.sampler.Sampler, compiled: dict[str, Any]) -> None:
+        options = request.job.options
+
+        def is_closed() -> bool:
+            return self._open.get(request.id) is not request
+
+        sampler, pilot = nutkin.sampler.centered(sampler, options, is_closed)
+        self._start(request, nutkin.sampler.Run(sampler, options, pilot), compiled)
 
     def _start(
         self, request: Request, chains: nutkin.sampler.Run | nutkin.sampler.Predictions, compiled: dict[str, Any]
@@ -282,7 +291,7 @@ class Requests:
                 request.run.cancel()
             elif isinstance(request.job, RUNS):
                 seconds = {"compile": 0.0, "warmup": 0.0, "sample": 0.0}
-                self._close(request, "done", {"status": "cancelled", "chains": [], "seconds": seconds})
+                self._close(request, "done", {"status": "cancelled", "chains": [], "pilot": None, "seconds": seconds})
             else:
                 self._abort(request, Cancelled("the request was cancelled"))
 

@@ -199,8 +199,13 @@ class Run:
                 for outbox in self._outboxes
                 if (summary := outbox.chain.summary()) is not None
             ],
+            "pilot": self._run.pilot and _pilot(self._run.pilot),
             "seconds": {"compile": self._compile_seconds, **self._run.seconds()},
         }
+
+
+def _pilot(pilot: nutkin.sampler.Pilot) -> dict[str, Any]:
+    return {"centering": dict(pilot.weights), "gradients": pilot.gradients, "seconds": pilot.seconds}
 
 
 def pieces(chunk: Chunk, limits: Limits) -> Iterator[dict[str, Any]]:

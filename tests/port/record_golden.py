@@ -215,12 +215,22 @@ def _port() -> dict[str, Recorded]:
         "port_done": (
             "done",
             3,
-            {"status": "complete", "chains": [chain], "seconds": {"compile": 1.25, "warmup": 0.25, "sample": 0.5}},
+            {
+                "status": "complete",
+                "chains": [chain],
+                "pilot": {"centering": {"theta": np.array([0.0, 0.5])}, "gradients": 4000, "seconds": 0.25},
+                "seconds": {"compile": 1.25, "warmup": 0.25, "sample": 0.5},
+            },
         ),
         "port_done_cancelled": (
             "done",
             3,
-            {"status": "cancelled", "chains": [], "seconds": {"compile": 0.0, "warmup": 0.0, "sample": 0.0}},
+            {
+                "status": "cancelled",
+                "chains": [],
+                "pilot": None,
+                "seconds": {"compile": 0.0, "warmup": 0.0, "sample": 0.0},
+            },
         ),
         "port_value": (
             "value",

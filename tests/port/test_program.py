@@ -169,6 +169,7 @@ def test_shutdown_answers_open_requests() -> None:
         assert answers[6].body == {
             "status": "cancelled",
             "chains": [],
+            "pilot": None,
             "seconds": {"compile": 0.0, "warmup": 0.0, "sample": 0.0},
         }
         assert port.exit_status() == 0

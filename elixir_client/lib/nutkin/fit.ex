@@ -8,6 +8,8 @@ defmodule Nutkin.Fit do
       `:inverse_mass` (the diagonal) and `:gradients`, see `t:Nutkin.Protocol.done/0`; empty for a run that had to be left without its last word
     * `:seconds` - wall time of `:compile`, of `:warmup`, until the last chain had ended it, and of `:sample` since then;
       nil where it is not known
+    * `:pilot` - nil, or of a model with `centered: :auto` what was before the run: the `:centering` of each such parameter, a
+      `Nutkin.Tensor` of its shape with 0 where it was not centered and 1 where it was, the `:gradients` and `:seconds` spent
     * `:options` - the options of sampling, with their defaults
 
   It prints as a table of at most 30 rows, and fewer where there are very many draws; `summary/2` has all. Names are atoms
@@ -24,6 +26,7 @@ defmodule Nutkin.Fit do
     status: nil,
     compiled: nil,
     chains: [],
+    pilot: nil,
     seconds: %{compile: nil, warmup: nil, sample: nil},
     draws: %{sample: %{}, warmup: %{}}
   ]
@@ -35,6 +38,7 @@ defmodule Nutkin.Fit do
           status: status() | nil,
           compiled: Protocol.compiled() | nil,
           chains: [map()],
+          pilot: map() | nil,
           seconds: %{compile: number() | nil, warmup: number() | nil, sample: number() | nil},
           draws: %{Draws.phase() => %{non_neg_integer() => [Draws.t()]}}
         }
@@ -63,7 +67,7 @@ defmodule Nutkin.Fit do
     }
   end
 
-  def put(fit, {:done, done}), do: %{fit | status: done.status, chains: done.chains, seconds: done.seconds}
+  def put(fit, {:done, done}), do: struct!(fit, Map.take(done, [:status, :chains, :pilot, :seconds]))
 
   @doc """
   Whether there is no draw at all.

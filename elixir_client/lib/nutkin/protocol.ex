@@ -36,6 +36,8 @@ defmodule Nutkin.Protocol do
               gradients: non_neg_integer()
             }
           ],
+          pilot:
+            %{centering: %{String.t() => Tensor.t()}, gradients: non_neg_integer(), seconds: number()} | nil,
           seconds: %{compile: number(), warmup: number(), sample: number()}
         }
 
@@ -140,6 +142,7 @@ defmodule Nutkin.Protocol do
        [
          status: {:one_of, @statuses},
          chains: {:list, {:fields, @chain}},
+         pilot: {:nullable, {:fields, [centering: :tensors, gradients: :count, seconds: :number]}},
          seconds: {:fields, [compile: :number, warmup: :number, sample: :number]}
        ]},
     "value" => {:value, [value: :tensor, gradient: :tensor, position: :tensor]},

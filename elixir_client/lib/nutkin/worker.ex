@@ -420,7 +420,8 @@ defmodule Nutkin.Worker do
     answer(
       state,
       entry,
-      {:done, %{status: :cancelled, chains: [], seconds: %{compile: 0.0, warmup: 0.0, sample: 0.0}}}
+      {:done,
+       %{status: :cancelled, chains: [], pilot: nil, seconds: %{compile: 0.0, warmup: 0.0, sample: 0.0}}}
     )
   end
 

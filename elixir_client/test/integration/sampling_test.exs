@@ -54,6 +54,27 @@ defmodule Nutkin.SamplingTest do
     assert inspect(fit) =~ "#Nutkin.Fit<4 chains x 2000 draws, complete"
   end
 
+  test "a pilot decides how far the elements of a hierarchy are centered", %{worker: worker} do
+    import Nutkin.Model
+
+    groups =
+      model do
+        mu <~ normal(0, 5)
+        tau <~ half_normal(2)
+        theta <~ normal(mu, tau, shape: {3}, centered: :auto)
+        observe(:obs, normal(theta, data(:error)), data(:mean))
+      end
+
+    assert inspect(groups) =~ "centered: :auto"
+    data = %{mean: [1.0, 2.0, 3.0], error: [9.0, 9.0, 0.01]}
+    assert {:ok, fit} = Nutkin.sample(groups, data: data, draws: 100, worker: worker)
+    assert %{centering: %{"theta" => weights}, gradients: gradients, seconds: seconds} = fit.pilot
+    assert [few, _, many] = Tensor.to_list(weights)
+    assert few < many
+    assert gradients > 0 and seconds > 0
+    assert {:ok, %{pilot: nil}} = Nutkin.sample(Models.eight_schools(), schools(worker, draws: 10, chains: 1))
+  end
+
   test "the same seed gives the same draws, another one others", %{worker: worker} do
     draws = fn seed ->
       {:ok, fit} = Nutkin.sample(Models.eight_schools(), schools(worker, seed: seed, draws: 50, chains: 2))

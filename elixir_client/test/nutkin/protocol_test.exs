@@ -103,7 +103,7 @@ defmodule Nutkin.ProtocolTest do
     }
 
     seconds = %{"compile" => 1, "warmup" => 0.5, "sample" => 2.5}
-    done = %{"status" => "complete", "chains" => [chain], "seconds" => seconds}
+    done = %{"status" => "complete", "chains" => [chain], "pilot" => nil, "seconds" => seconds}
     assert {:ok, 1, {:done, done}} = read("done", 1, done)
     assert %{status: :complete, seconds: %{warmup: 0.5, sample: 2.5}} = done
     assert [%{draws: 1000, warmup: 190}] = done.chains
@@ -136,7 +136,13 @@ defmodule Nutkin.ProtocolTest do
   end
 
   test "a field deep in a list is named by its place" do
-    done = %{"status" => "complete", "chains" => [%{"chain" => 0, "draws" => -1}], "seconds" => %{}}
+    done = %{
+      "status" => "complete",
+      "chains" => [%{"chain" => 0, "draws" => -1}],
+      "pilot" => nil,
+      "seconds" => %{}
+    }
+
     assert {:error, %Error.Protocol{path: "$.chains[0].draws", found: "-1"}} = read("done", 1, done)
   end
 

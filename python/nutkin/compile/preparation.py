@@ -18,7 +18,7 @@ import numpy as np
 from nutkin.compile.executables import EXECUTABLES
 from nutkin.compile.placement import placed
 from nutkin.model import Density
-from nutkin.model.steps import Computed, Input, Likelihood, Number
+from nutkin.model.steps import Centering, Computed, Input, Likelihood, Number
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,9 @@ class Preparation:
         for index in self.density.given:
             step = steps[index]
             candidates = step.data if isinstance(step, Likelihood) else (index,)
-            found.update(node for node in candidates if not isinstance(steps[node], Input | Number | Likelihood))
+            found.update(
+                node for node in candidates if not isinstance(steps[node], Input | Number | Likelihood | Centering)
+            )
         return tuple(sorted(found))
 
     def has_program(self) -> bool:

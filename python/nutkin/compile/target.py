@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -29,6 +29,7 @@ from nutkin.model import (
     rewrite,
 )
 from nutkin.model.ir import Constant
+from nutkin.model.steps import Centering
 from nutkin.model.types import DTYPES, NAMES
 
 
@@ -36,8 +37,8 @@ from nutkin.model.types import DTYPES, NAMES
 class Target:
     """The log density of one model on one set of data, over a flat vector of `dimension` unconstrained coordinates.
 
-    `source`: what the density was made from; `arrays`: the host array of every input, by node index; `inlined`: those
-    of them that are part of the program.
+    `source`: what the density was made from; `arrays`: the host array of every input and of every centering, by the
+    index of its step; `inlined`: those of them that are part of the program.
     `key` names the program: all that can change the compiled code, and none of the values in `arguments`.
     """
 
@@ -71,6 +72,17 @@ class Target:
     def rewrites(self) -> tuple[Rewrite, ...]:
         """What was rewritten for speed."""
         return self.density.program.rewrites
+
+    @cached_property
+    def centerings(self) -> Mapping[str, int]:
+        """By the name of each parameter whose centering a pilot decides, the step that holds it."""
+        steps = enumerate(self.density.program.steps)
+        return {step.name: index for index, step in steps if isinstance(step, Centering)}
+
+    def centered(self, weights: Mapping[str, np.ndarray]) -> Target:
+        """The same, with these weights of the parameters in `centerings`."""
+        arrays = {index: np.asarray(weights[name], DTYPES[self.precision]) for name, index in self.centerings.items()}
+        return replace(self, arrays={**self.arrays, **arrays})
 
     @cached_property
     def arguments(self) -> Mapping[int, Any]:
@@ -138,6 +150,9 @@ def bind(
     arrays = gather(program, data, tensors)
     density.check_values(arrays)
     constants = inlined(program, arrays)
+    for index, step in enumerate(program.steps):
+        if isinstance(step, Centering):
+            arrays[index] = np.zeros(step.spec.shape, DTYPES[precision])
     return Target(source, density, arrays, constants, program_key(program, constants))
 
 

@@ -149,7 +149,8 @@ class Density(Evaluator):
             return self.observation_elements(step, values)
         value, parameters = values[index], self.floats(step.args, values)
         if not step.centered:
-            value, parameters = coordinates, step.family.standard_parameters(parameters)
+            value = self._standardised(step, coordinates, values)
+            parameters = step.family.standard_parameters(parameters)
         return jnp.broadcast_to(step.family.log_density(value, parameters), step.batch_shape)
 
     def outputs(self, position: Array, inputs: Inputs) -> dict[str, Array]:
@@ -235,7 +236,7 @@ class Density(Evaluator):
     def _constrain(self, variable: Variable, coordinates: Array, values: Mapping[int, Array]) -> Array:
         if not variable.centered:
             location, scale = self._location_scale(variable, values)
-            return location + scale * coordinates
+            return location + scale * self._standardised(variable, coordinates, values)
         if variable.transform is None:
             return coordinates
         return variable.transform.constrain(coordinates, *self.floats(variable.bounds, values))
@@ -246,8 +247,12 @@ class Density(Evaluator):
         family, parameters = variable.family, self.floats(variable.args, values)
         if not variable.centered:
             # The density of z: that of x times the Jacobian sigma.
-            parts = family.parts(coordinates, family.standard_parameters(parameters))
-            return batch_sum(parts.signed(), variable.batch_shape)
+            z = self._standardised(variable, coordinates, values)
+            parts = family.parts(z, family.standard_parameters(parameters)).signed()
+            if variable.centering is not None:  # and of the coordinates, which are sigma^w z and a shift
+                _, scale = self._location_scale(variable, values)
+                parts = (*parts, -values[variable.centering] * jnp.log(scale))
+            return batch_sum(parts, variable.batch_shape)
         term = batch_sum(family.parts(value, parameters).signed(), variable.batch_shape)
         if variable.transform is None:
             return term
@@ -266,6 +271,13 @@ class Density(Evaluator):
             return jnp.stack([given[member] for member in step.members])
         return jnp.stack([self._unconstrain(member, given[member], known) for member in step.members])
 
+    def _standardised(self, variable: Variable, coordinates: Array, values: Mapping[int, Array]) -> Array:
+        """z of location + scale z."""
+        if variable.centering is None:
+            return coordinates
+        (location, scale), weight = self._location_scale(variable, values), values[variable.centering]
+        return (coordinates - weight * location) * jnp.exp(-weight * jnp.log(scale))
+
     def _location_scale(self, variable: Variable, values: Mapping[int, Array]) -> tuple[Array, Array]:
         named = dict(zip(variable.family.parameters, variable.args, strict=True))
         return self.floats((named[name] for name in variable.family.location_scale), values)
@@ -283,7 +295,9 @@ class Density(Evaluator):
             raise wrong("finite numbers", str(value[~np.isfinite(value)].flat[0]))
         if not variable.centered:
             location, scale = self._location_scale(variable, known)
-            return np.asarray((value - location) / scale)
+            z = (value - location) / scale
+            weight = None if variable.centering is None else known[variable.centering]
+            return np.asarray(z if weight is None else weight * location + scale**weight * z)
         if variable.transform is None:
             return value
         bounds = self.floats(variable.bounds, known)

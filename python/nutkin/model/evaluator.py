@@ -12,7 +12,7 @@ from jax import Array
 from nutkin.model.evaluation import apply, operand
 from nutkin.model.observations import observation_elements
 from nutkin.model.program import Program
-from nutkin.model.steps import GIVEN, Application, Computed, Input, Number, Observation
+from nutkin.model.steps import GIVEN, Application, Centering, Computed, Input, Number, Observation
 from nutkin.model.types import DTYPES
 from nutkin.model.values import check_computed_values, check_values, computed_operands
 
@@ -69,7 +69,7 @@ class Evaluator:
     def evaluate(self, index: int, values: Mapping[int, Array], inputs: Inputs) -> Array:
         """The value of a step that is given, or that follows from those of earlier steps alone."""
         match self.program.steps[index]:
-            case Input() | Computed():
+            case Input() | Computed() | Centering():
                 return inputs[index]
             case Number(spec):
                 return np.asarray(spec.literal, DTYPES[spec.type])

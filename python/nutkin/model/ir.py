@@ -54,14 +54,14 @@ class Constant(_Form, tag="constant", kw_only=True):
 
 
 class RandomVariable(_Form, tag="rv", kw_only=True):
-    """A free parameter. `shape` is the whole shape, event axes included."""
+    """A free parameter. `shape` is the whole shape, event axes included. `centered` is auto where a pilot decides."""
 
     name: Name
     dist: str | Combination
     args: dict[str, Reference]
     shape: tuple[Size, ...] | None = None
     transform: str | None = None
-    centered: bool = True
+    centered: bool | Literal["auto"] = True
 
 
 class Observe(_Form, tag="observe", kw_only=True):

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
+from msgspec.structs import replace
+
 from nutkin.errors import InvalidData, InvalidOption
 from nutkin.model.ir import (
     Constant,
@@ -141,7 +143,7 @@ class _Sources:
         return observed - others
 
     def asked(self, index: int, of: Of) -> Node | Predict:
-        node = self.nodes[index]
+        node = self.given(index)
         if not isinstance(node, Observe) or of == "log_likelihood":
             return node
         value = None if node.value in self.absent else node.value
@@ -165,8 +167,10 @@ class _Sources:
 
     def given(self, index: int) -> Node | Drawn:
         node = self.nodes[index]
-        if not (isinstance(node, RandomVariable) and node.name in self.drawn):
+        if not isinstance(node, RandomVariable):
             return node
+        if node.name not in self.drawn:
+            return replace(node, centered=True)  # a random value has no coordinates
         shape = self.drawn[node.name]
         if node.shape not in (None, shape):
             raise InvalidData(

@@ -40,6 +40,7 @@ from nutkin.model.operations import close_matches
 from nutkin.model.plan import SEVERAL, broadcasts_to
 from nutkin.model.steps import (
     Application,
+    Centering,
     Computed,
     DrawnParameter,
     Input,
@@ -190,7 +191,7 @@ def check(
             step = checker.step(node, index)
             _check_size(step)
             checker.append(step)
-    return Program(model, precision, tuple(checker.steps), tuple(checker.checks))
+    return Program(model, precision, (*checker.steps, *checker.centerings), tuple(checker.checks))
 
 
 def check_slots(model: Model, names: Iterable[str]) -> None:
@@ -221,6 +222,7 @@ class _Checker:
         self.model, self.data, self.constants, self.precision = model, data, constants, precision
         self.steps: list[Step] = []
         self.checks: list[ValueCheck] = []
+        self.centerings: list[Centering] = []  # behind the steps of the nodes
         self.given: set[int] = set()  # the nodes that are inputs, or computed from inputs and numbers alone
 
     def append(self, step: Step) -> None:
@@ -313,23 +315,20 @@ class _Checker:
             raise InvalidModel(
                 f"the transform {name} needs a vector", expected="a shape {…, k}", found=show_shape(shape)
             )
-        if not node.centered and family.location_scale is None:
+        if node.centered is not True and family.location_scale is None:
             raise InvalidModel(
-                "centered: false needs a location-scale distribution",
+                f"centered: {node.centered or 'false'} needs a location-scale distribution",
                 expected=", ".join(other for other, known in DISTRIBUTIONS.items() if known.location_scale),
                 found=str(node.dist),
             )
         bounds = tuple(node.args[bound] for bound in family.support.bounds)
         identity = transform is TRANSFORMS["identity"]
-        return Variable(
-            node.name,
-            family,
-            args,
-            Spec(shape, self.precision),
-            None if identity else transform,
-            bounds,
-            node.centered,
-        )
+        spec, centering = Spec(shape, self.precision), None
+        if node.centered == "auto":
+            centering = len(self.model.nodes) + len(self.centerings)
+            self.centerings.append(Centering(node.name, spec))
+        transform = None if identity else transform
+        return Variable(node.name, family, args, spec, transform, bounds, node.centered is True, centering)
 
     def _observation(self, node: Observe, index: int) -> Observation:
         family, args, specs = self._arguments(node, index)

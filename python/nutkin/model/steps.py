@@ -74,6 +74,7 @@ class Computed:
 class Variable:
     """A free parameter. `args` are in the family's order; `transform` is None for the identity.
 
+    `centering`: the step that says how far the coordinates are from the standardised variable towards the value;
     `of`: the step, and the place along its first axis, where a rewrite has put the value; `is_counted`: its log density
     is not in another step.
     """
@@ -85,6 +86,7 @@ class Variable:
     transform: Transform | None
     bounds: tuple[int, ...]
     centered: bool
+    centering: int | None = None
     of: tuple[int, int] | None = None
     is_counted: bool = True
 
@@ -100,12 +102,29 @@ class Variable:
     @property
     def parents(self) -> tuple[int, ...]:
         """The steps on which the way between its coordinates and its value depends."""
-        return self.bounds if self.centered else self.args
+        return self.bounds if self.centered else (*self.args, *self._centering)
+
+    @property
+    def _centering(self) -> tuple[int, ...]:
+        return () if self.centering is None else (self.centering,)
 
     @property
     def references(self) -> tuple[int, ...]:
         value = () if self.of is None else self.of[:1]
-        return (*self.args, *value) if self.is_counted else value
+        return (*self.args, *self._centering, *value) if self.is_counted else value
+
+
+@dataclass(frozen=True)
+class Centering:
+    """For each element of a parameter the weight w, from 0 to 1, by which its coordinates are centered.
+
+    They are w location + scale^w z, where the parameter is location + scale z: z itself for w = 0, the parameter for
+    w = 1 (Papaspiliopoulos, Roberts and Skold 2003, Gorinova, Moore and Hoffman 2020, https://arxiv.org/abs/1906.03028).
+    """
+
+    name: str
+    spec: Spec
+    references: ClassVar[tuple[int, ...]] = ()
 
 
 @dataclass(frozen=True)
@@ -248,6 +267,7 @@ Step = (
     | Application
     | Computed
     | Variable
+    | Centering
     | Joined
     | Observation
     | DrawnParameter
@@ -258,5 +278,5 @@ Step = (
     | Output
 )
 
-GIVEN = (Input, Computed, Likelihood)
+GIVEN = (Input, Computed, Likelihood, Centering)
 """The steps that need a value at evaluation: an array, or what a likelihood has prepared."""

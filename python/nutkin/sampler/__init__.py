@@ -4,6 +4,7 @@
 Imports `nutkin.compile` and `nutkin.model`, and nothing imports it but the port.
 """
 
+from nutkin.sampler.centering import centered as centered
 from nutkin.sampler.chain import Chain as Chain
 from nutkin.sampler.chain import Chunk as Chunk
 from nutkin.sampler.chain import Progress as Progress
@@ -18,5 +19,6 @@ from nutkin.sampler.options import Options as Options
 from nutkin.sampler.pool import Pool as Pool
 from nutkin.sampler.predictions import PredictedChain as PredictedChain
 from nutkin.sampler.predictions import Predictions as Predictions
+from nutkin.sampler.run import Pilot as Pilot
 from nutkin.sampler.run import Run as Run
 from nutkin.sampler.run import cores as cores

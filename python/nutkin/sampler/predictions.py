@@ -44,6 +44,8 @@ class PredictedChain:
 class Predictions:
     """The chains of a prediction, each on its own."""
 
+    pilot = None
+
     def __init__(self, prediction: Prediction) -> None:
         self.chains = tuple(PredictedChain(prediction, index) for index in range(prediction.chains))
         self._started = time.monotonic()

@@ -6,7 +6,7 @@ import math
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,11 +38,23 @@ class _Group:
     arrived: int = 0
 
 
-class Run:
-    """`chains` are to be advanced until each is finished. One that waits is handed to `meet`, and goes on when that
-    returns it. The order of the chains' steps, their threads and their chunks change no draw."""
+@dataclass(frozen=True)
+class Pilot:
+    """A warmup before the run, which has decided how far parameters are centered, and what it cost.
 
-    def __init__(self, sampler: Sampler, options: Options) -> None:
+    `weights`: by the name of the parameter, of its shape; `gradients`: of all its chains; `seconds`: wall time."""
+
+    weights: Mapping[str, np.ndarray]
+    gradients: int
+    seconds: float
+
+
+class Run:
+    """`pilot`: what was before it. `chains` are to be advanced until each is finished. One that waits is handed to
+    `meet`, and goes on when that returns it. The order of the chains' steps, their threads and their chunks change no
+    draw."""
+
+    def __init__(self, sampler: Sampler, options: Options, pilot: Pilot | None = None) -> None:
         """Errors: InvalidOption for an unknown variable, or a starting value that does not fit."""
         target = sampler.target
         names = [output.name for output in (*target.parameters, *target.deterministic)]
@@ -68,6 +80,7 @@ class Run:
             first = scheme.first()
             chains = tuple(Chain(sampler, options, index, first, centre, spread) for index in members)
             groups.append(_Group(scheme, chains))
+        self.pilot = pilot
         self._sampler = sampler
         self.chains = tuple(chain for group in groups for chain in group.chains)
         self._groups = [group for group in groups for _ in group.chains]  # by the index of the chain

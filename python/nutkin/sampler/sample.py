@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import queue
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,22 +11,24 @@ import numpy as np
 from nutkin.compile import bind
 from nutkin.errors import InvalidOption
 from nutkin.model import read
-from nutkin.sampler.chain import Chain, Chunk, Summary, advance
+from nutkin.sampler.advancing import all_chunks
+from nutkin.sampler.centering import centered
+from nutkin.sampler.chain import Summary
 from nutkin.sampler.compiled import compile_sampler
 from nutkin.sampler.options import Options
-from nutkin.sampler.pool import Pool
-from nutkin.sampler.run import Run, cores
+from nutkin.sampler.run import Pilot, Run
 
 
 @dataclass(frozen=True)
 class Draws:
     """`variables` and `stats`: arrays (chains, draws, ...) by name; `chains`: how each chain ended; `seconds`: wall
-    time of `warmup` and `sample`."""
+    time of `warmup` and `sample`; `pilot`: what decided about centering, None where nothing was to be decided."""
 
     variables: Mapping[str, np.ndarray]
     stats: Mapping[str, np.ndarray]
     chains: tuple[Summary, ...]
     seconds: Mapping[str, float]
+    pilot: Pilot | None
 
 
 def sample(
@@ -51,9 +51,9 @@ def sample(
     arrays = {name: np.asarray(value) for name, value in (data or {}).items()}
     target = bind(read(model), arrays, tensors or {}, precision=settings.precision, rewrites=settings.rewrites)
     sampler = compile_sampler(target, max_tree_depth=settings.max_tree_depth, mass_matrix=settings.mass_matrix)
-    run = Run(sampler, settings)
-
-    chunks = _all_chunks(run)
+    sampler, pilot = centered(sampler, settings)
+    run = Run(sampler, settings, pilot)
+    chunks = all_chunks(run)
     seconds = run.seconds()
 
     def stacked(group: str) -> dict[str, np.ndarray]:
@@ -65,39 +65,4 @@ def sample(
             for name, arrays in parts.items()
         }
 
-    return Draws(stacked("variables"), stacked("stats"), tuple(chain.summary() for chain in run.chains), seconds)
-
-
-def _all_chunks(run: Run) -> list[list[Chunk]]:
-    """Advances the chains until they are finished. -> the chunks of each. Raises what a chain raises."""
-    chunks: list[list[Chunk]] = [[] for _ in run.chains]
-    ended: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()  # an entry for each chain that is finished
-    stopped = threading.Event()
-    pool = Pool(cores(), "chains")
-
-    def proceed(chains: tuple[Chain, ...]) -> None:
-        if stopped.is_set():
-            return
-        try:
-            for chunk in advance(chains):
-                chunks[chunk.chain].append(chunk)
-            for chain in chains:
-                if chain.finished:
-                    ended.put(None)
-                elif chain.waits:
-                    for met in run.meet(chain):
-                        pool.submit(proceed, met)
-                else:
-                    pool.submit(proceed, (chain,))
-        except BaseException as error:
-            ended.put(error)
-
-    for chains in run.first_calls():
-        pool.submit(proceed, chains)
-    try:
-        for _ in run.chains:
-            if (error := ended.get()) is not None:
-                raise error
-    finally:
-        stopped.set()
-    return chunks
+    return Draws(stacked("variables"), stacked("stats"), tuple(chain.summary() for chain in run.chains), seconds, pilot)

@@ -150,7 +150,7 @@ defmodule Nutkin.Model.Distribution do
          :zero_sum
        ] ++
          [:unit_vector, :correlation_cholesky, :correlation, :covariance]},
-    centered: :boolean
+    centered: {:boolean_or, [:auto]}
   ]
 
   @enforce_keys [:family, :args, :opts]

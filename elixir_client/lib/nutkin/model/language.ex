@@ -93,7 +93,8 @@ defmodule Nutkin.Model.Language do
     * `:transform` - `:identity`, `:log`, `:softplus`, `:logit`, `:interval` or `:stick_breaking`: how the sampler's
       unconstrained numbers become values. Every distribution has a fitting one by default
     * `:centered` - `false` samples the standardised variable z of `mu + sigma z`, which suits hierarchies with little
-      data. For normal, student_t, cauchy, laplace and logistic
+      data; `:auto` lets a pilot run decide, for each element and also for something between. For normal, student_t,
+      cauchy, laplace, logistic and others with a location and a scale
     * `:name` - another name, as variables that are made in a loop need: `g <~ normal(mu, tau, name: "g_\#{i}")`
   """
   defmacro left <~ right do

@@ -25,6 +25,7 @@ defmodule Nutkin.Model.Option do
           | :type
           | {:one_of, [atom()]}
           | {:number_or, [atom()]}
+          | {:boolean_or, [atom()]}
 
   # Those that travel.
   @integers -0x8000000000000000..0x7FFFFFFFFFFFFFFF
@@ -122,6 +123,9 @@ defmodule Nutkin.Model.Option do
   defp cast({:number_or, allowed}, value) when is_atom(value), do: cast({:one_of, allowed}, value)
   defp cast({:number_or, _allowed}, value), do: cast(:number, value)
 
+  defp cast({:boolean_or, _allowed}, value) when is_boolean(value), do: {:ok, value}
+  defp cast({:boolean_or, allowed}, value), do: cast({:one_of, allowed}, value)
+
   defp cast(_kind, _value), do: :error
 
   # Tuples of so many integers, as lists.
@@ -153,5 +157,6 @@ defmodule Nutkin.Model.Option do
   defp describe(:open_shape), do: "a tuple of positive integers, nil where a size is free, such as {nil, 2}"
   defp describe(:type), do: "a type, such as {:f, 64} or :f64"
   defp describe({:number_or, allowed}), do: "a number, or #{describe({:one_of, allowed})}"
+  defp describe({:boolean_or, allowed}), do: "true, false or #{Enum.map_join(allowed, ", ", &inspect/1)}"
   defp describe({:one_of, allowed}), do: "one of #{Enum.map_join(allowed, ", ", &inspect/1)}"
 end

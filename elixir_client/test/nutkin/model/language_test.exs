@@ -111,7 +111,7 @@ defmodule Nutkin.Model.LanguageTest do
             {[transform: :exp],
              ~r/invalid :transform of normal; expected one of :identity, :log.*found :exp/},
             {[transform: nil], ~r/invalid :transform/},
-            {[centered: 1], ~r/invalid :centered of normal; expected true or false; found 1/},
+            {[centered: 1], ~r/invalid :centered of normal; expected true, false or :auto; found 1/},
             {[shape: {2}, shape: {3}], ~r/normal has the option :shape twice/},
             {[name: 3],
              ~r/not a name, as normal\(…, name: name\) needs; expected an atom or a string; found 3/},

@@ -111,7 +111,7 @@ class _Joining:
     def _kind(self, step: Step) -> Hashable | None:
         """What those have in common that can be joined; None if the step cannot."""
         match step:
-            case Variable():
+            case Variable(centering=None):
                 node = self.program.model.nodes[len(self.levels) - 1]
                 level = 0 if step.centered and not step.bounds else self.levels[-1]
                 return ("rv", node.dist, step.spec, node.transform, step.centered, level, *self._forms(step.args))
