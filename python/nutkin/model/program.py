@@ -14,6 +14,7 @@ from nutkin.errors import InvalidData, InvalidModel
 from nutkin.model.applications import Applied, check_single, plan_node
 from nutkin.model.distributions import DISTRIBUTIONS, Family, find_family, spoken
 from nutkin.model.distributions.shapes import event_sizes, observed_batch, variable_shape
+from nutkin.model.growth import lengths
 from nutkin.model.ir import (
     Call,
     Cond,
@@ -174,9 +175,10 @@ def check(
     Raises InvalidModel or InvalidData with the node's name (or operation), its index, what was expected, and found.
     """
     _check_slots(model, data)
+    lengths(model, data)
     checker = _Checker(model, data, constants, precision)
     for index, node in enumerate(model.nodes):
-        with _located(model, index):
+        with located(model, index):
             if not isinstance(node, Element):
                 check_single(references(node).values(), model.nodes, checker.steps)
             step = checker.step(node, index)
@@ -198,7 +200,7 @@ def _check_slots(model: Model, data: Mapping[str, Spec]) -> None:
 
 
 @contextmanager
-def _located(model: Model, index: int) -> Iterator[None]:
+def located(model: Model, index: int) -> Iterator[None]:
     """Errors that arise within say which node it was; a node without a name is known by what it computes."""
     try:
         yield
