@@ -149,10 +149,8 @@ class _Padder:
         if rule is None:
             raise Mixed
         operands = tuple(Operand(self.places[i], self.steps[i].spec, self.axes[i]) for i in call.args)
-        operation = Operation(
-            self.writer, call.op, call.opts, operands, self.steps[index].spec, self.axes[index], self.precision
-        )
-        return rule(operation)
+        spec, axes = self.steps[index].spec, self.axes[index]
+        return rule(Operation(self.writer, call, operands, spec, axes, self.precision))
 
     def _factor(self, node: Factor) -> int:
         value = self.writer.filled(

@@ -10,11 +10,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from nutkin.model import elementwise, linear_algebra
+from nutkin.model.ir import Call
 from nutkin.model.padding.axes import Axes, Axis
 from nutkin.model.padding.writer import Writer
 from nutkin.model.plan import resolve_axes, resolve_axis
-from nutkin.model.types import Spec, is_float
+from nutkin.model.types import Spec, bits, to_floating
 
 
 class Mixed(Exception):
@@ -36,11 +39,10 @@ class Operand:
 
 @dataclass(frozen=True)
 class Operation:
-    """An operation to be written on padded operands. `spec`, `axes`: of its result; `precision`: of the model."""
+    """A call to be written on padded operands. `spec`, `axes`: of its result; `precision`: of the model."""
 
     writer: Writer
-    op: str
-    options: Mapping[str, Any]
+    call: Call
     operands: tuple[Operand, ...]
     spec: Spec
     axes: Axes
@@ -49,6 +51,10 @@ class Operation:
     @property
     def first(self) -> Operand:
         return self.operands[0]
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        return self.call.opts
 
     def option(self, name: str, default: Any) -> Any:
         value = self.options.get(name)
@@ -68,9 +74,9 @@ class Operation:
         return {place: self.first.axes[place] for place in places if place in self.first.axes}
 
     def kept(self, *first: int) -> int:
-        """The same operation, with these nodes as its first operands."""
+        """The same call, with these nodes as its first operands."""
         places = (*first, *(operand.place for operand in self.operands[len(first) :]))
-        return self.writer.call(self.op, *places, **self.options)
+        return self.writer.append(msgspec.structs.replace(self.call, args=places))
 
     def filled(self, axes: Axes, value: int | float) -> int:
         """The first operand with a number behind its entries along these axes."""
@@ -112,13 +118,19 @@ def _with_neutral(value: int) -> Rule:
     return lambda operation: operation.kept(operation.filled(operation.growing(operation.reduced()), value))
 
 
-def _floating(operation: Operation) -> Operand:
-    """The first operand, as a number with a fraction."""
-    first = operation.first
-    if is_float(first.spec.type):
-        return first
-    place = operation.writer.call("as_type", first.place, type=operation.precision)
-    return Operand(place, Spec(first.spec.shape, operation.precision), first.axes)
+def _floating(operation: Operation) -> tuple[int, str]:
+    """The first operand in a floating type of at least 32 bits, and the type."""
+    name = to_floating(operation.first.spec.type, precision=operation.precision)
+    return _as_type(operation, operation.first.place, operation.first.spec.type, name if bits(name) >= 32 else "f32")
+
+
+def _as_type(operation: Operation, x: int, name: str, wanted: str) -> tuple[int, str]:
+    return (x if name == wanted else operation.writer.call("as_type", x, type=wanted)), wanted
+
+
+def _rounded(operation: Operation, x: int, name: str) -> int:
+    """A result that was worked out in the type `name`."""
+    return _as_type(operation, x, name, operation.spec.type)[0]
 
 
 def _sum(operation: Operation, x: int, axes: Axes) -> int:
@@ -132,40 +144,50 @@ def _mean(operation: Operation) -> int:
     axes, write = operation.growing(operation.reduced()), operation.writer
     if not axes:
         return operation.kept()
-    total = _sum(operation, _floating(operation).place, axes)
-    return write.call("divide", total, write.count(operation.first.spec.shape, axes, operation.reduced()))
+    x, name = _floating(operation)
+    count = write.count(operation.first.spec.shape, axes, operation.reduced())
+    return _rounded(operation, write.call("divide", _sum(operation, x, axes), count), name)
 
 
-def _variance(operation: Operation) -> int:
+def _spread(operation: Operation) -> tuple[int, str] | None:
+    """The variance, and the type in which it was worked out; None where nothing grows that is reduced."""
     reduced, write, shape = operation.reduced(), operation.writer, operation.first.spec.shape
     axes = operation.growing(reduced)
     if not axes:
-        return operation.kept()
-    x, count = _floating(operation).place, write.count(shape, axes, reduced)
+        return None
+    (x, name), count = _floating(operation), write.count(shape, axes, reduced)
     filled = write.filled(x, shape, axes, write.number(0))
     mean = write.call("divide", write.call("sum", filled, axes=reduced, keep_axes=True), count)
     distance = write.call("subtract", x, mean)
     total = _sum(operation, write.call("multiply", distance, distance), axes)
-    return write.call("divide", total, write.call("subtract", count, write.number(operation.option("ddof", 0))))
+    free = write.call("subtract", count, write.number(operation.option("ddof", 0)))
+    return write.call("divide", total, free), name
+
+
+def _variance(operation: Operation) -> int:
+    variance = _spread(operation)
+    return operation.kept() if variance is None else _rounded(operation, *variance)
 
 
 def _standard_deviation(operation: Operation) -> int:
-    variance, write = _variance(operation), operation.writer
-    if not operation.growing(operation.reduced()):
-        return variance
+    variance, write = _spread(operation), operation.writer
+    if variance is None:
+        return operation.kept()
+    x, name = variance
     # Its derivative at 0 is 0.
-    is_zero = write.call("equal", variance, write.number(0))
-    root = write.call("sqrt", write.call("select", is_zero, write.number(1), variance))
-    return write.call("select", is_zero, write.number(0), root)
+    is_zero = write.call("equal", x, write.number(0))
+    root = write.call("sqrt", write.call("select", is_zero, write.number(1), x))
+    return _rounded(operation, write.call("select", is_zero, write.number(0), root), name)
 
 
 def _logsumexp(operation: Operation) -> int:
     axes, write = operation.growing(operation.reduced()), operation.writer
     if not axes:
         return operation.kept()
-    x = _floating(operation)
-    nothing = write.call("as_type", write.call("log", write.number(0.0)), type=x.spec.type)
-    return operation.kept(write.filled(x.place, x.spec.shape, axes, nothing))
+    name = to_floating(operation.first.spec.type, precision=operation.precision)
+    x, _ = _as_type(operation, operation.first.place, operation.first.spec.type, name)
+    nothing, _ = _as_type(operation, write.call("log", write.number(0.0)), operation.precision, name)
+    return operation.kept(write.filled(x, operation.first.spec.shape, axes, nothing))
 
 
 def _cumulative(value: int) -> Rule:
