@@ -1,6 +1,8 @@
 defmodule Nutkin.SamplingTest do
   use Nutkin.Test.WorkerCase, async: false
 
+  import Nutkin.Model
+
   alias Nutkin.{Draws, Fit, Progress, Summary, Tensor}
   alias Nutkin.Error.{InvalidOption, Timeout}
   alias Nutkin.Test.Models
@@ -96,6 +98,54 @@ defmodule Nutkin.SamplingTest do
     # With the prior Normal(0, 10): 2 and 12 times 3 / 3.01.
     assert_in_delta mean.(first), 1.99, 0.15
     assert_in_delta mean.(second), 11.96, 0.15
+  end
+
+  @tag timeout: 300_000
+  test "data that grow from 100 to 100,000 rows compile twelve times at most", %{worker: worker} do
+    write = fn opts ->
+      model do
+        x = data(:x, [type: :f64] ++ opts)
+        y = data(:y, [type: :f64] ++ opts)
+        alpha <~ normal(0, 1)
+        beta <~ normal(0, 1)
+        sigma <~ half_normal(1)
+        observe(:obs, normal(alpha + beta * x, sigma), y)
+        deterministic(:largest, reduce_max(x) * beta)
+      end
+    end
+
+    rows = fn n ->
+      x = for i <- 1..n, do: :math.sin(i / 1)
+      %{x: x, y: for({x, i} <- Enum.with_index(x), do: 0.5 - x + 0.3 * :math.cos(7.0 * i))}
+    end
+
+    growing = write.(grows: :rows)
+    options = [worker: worker, seed: 3, draws: 500, chains: 2]
+    {:ok, %{compilations: before}} = Nutkin.ping(worker)
+
+    # Two lengths for each program.
+    lengths = [100, 128, 130, 256, 300, 512, 700, 1000, 1100, 2048, 2500, 4000, 5000, 8192]
+    lengths = lengths ++ [9000, 16_000, 20_000, 32_768, 40_000, 65_000, 80_000, 100_000]
+
+    fits =
+      for n <- lengths, into: %{} do
+        {:ok, fit} = Nutkin.sample(growing, [data: rows.(n)] ++ options)
+        {n, fit}
+      end
+
+    {:ok, %{compilations: compiled}} = Nutkin.ping(worker)
+    assert compiled - before <= 12
+
+    for n <- [300, 100_000] do
+      {:ok, plain} = Nutkin.sample(write.([]), [data: rows.(n)] ++ options)
+      assert fits[n].compiled.rewrites == plain.compiled.rewrites
+
+      for {left, right} <- Enum.zip(Summary.new(fits[n]).rows, Summary.new(plain).rows) do
+        assert left.name == right.name
+        assert_in_delta left.mean, right.mean, 4 * (left.mcse_mean + right.mcse_mean)
+        assert_in_delta left.sd, right.sd, 0.2 * right.sd
+      end
+    end
   end
 
   test "options are kept: thinning, warmup draws, chosen variables, f32", %{worker: worker} do

@@ -214,8 +214,8 @@ defmodule Nutkin.ModelTest do
   test "prints as it was written" do
     printed =
       model do
-        x = data(:x, shape: {nil, 2}, type: :f64)
-        n = data("the n")
+        x = data(:x, shape: {nil, 2}, type: :f64, grows: :rows)
+        n = data("the n", grows: "the rows")
         b <~ normal([0.0, 0.0], 1, transform: :identity)
         eta = dot(x, b)
         observe(:y, bernoulli_logit(eta), n, weight: 2, reduce: :mean)
@@ -225,8 +225,8 @@ defmodule Nutkin.ModelTest do
 
     assert inspect(printed) == """
            #Nutkin.Model<
-             x = data(:x, shape: {nil, 2}, type: :f64)
-             v1 = data("the n")
+             x = data(:x, grows: :rows, shape: {nil, 2}, type: :f64)
+             v1 = data("the n", grows: "the rows")
              b <~ normal(tensor(29 bytes), 1, transform: :identity)
              v5 = dot(x, b)
              observe(:y, bernoulli_logit(v5), v1, weight: 2, reduce: :mean)

@@ -22,7 +22,39 @@ defmodule Nutkin.Test.MismatchedModels do
 
     declared = fn -> model(do: observe(:obs, normal(0, 1), data(:y, shape: {nil, 2}, type: :f64))) end
 
+    ranked = fn ->
+      model do
+        y = data(:y, grows: :rows)
+        mu <~ normal(0, 1)
+        observe(:obs, normal(mu, 1), sort(y))
+      end
+    end
+
+    sized = fn ->
+      model do
+        mu <~ normal(0, 1, shape: {3})
+        observe(:obs, normal(mu, 1), data(:y, grows: :rows))
+      end
+    end
+
+    paired = fn ->
+      model do
+        b <~ normal(0, 1)
+        observe(:obs, normal(b * data(:x, grows: :rows), 1), data(:y, grows: :rows))
+      end
+    end
+
     [
+      {"sorting what grows", ranked, %{y: [1, 2, 3]},
+       "sort(y): the entries of rows, which grows, are not kept apart here; expected operations " <>
+         "entry by entry, and sums, means, extremes, cumulative ones, or a scan; found {rows}; " <>
+         "leave out `grows` of y, and each length is compiled on its own"},
+      {"a variable for each row that comes in", sized, %{y: [1, 2, 3]},
+       "obs: a fixed size cannot meet rows, which grows; expected sizes that agree for any number of " <>
+         "entries; found mu {3}, sigma {}, value {rows}; leave out `grows` of y, and each length is " <>
+         "compiled on its own"},
+      {"slots of one axis with other lengths", paired, %{x: [1, 2, 3], y: [1, 2]},
+       "y: slots that grow along rows have one length; expected 3 along rows, as x has; found 2"},
       {"a slot without data", mean, %{},
        "no value for the data slot y; expected values for y; give it as data: %{y: ...}"},
       {"data for a slot of another name", mean, %{values: [1, 2]},

@@ -13,6 +13,7 @@ import numpy as np
 
 from nutkin.model import Program
 from nutkin.model.ir import Data
+from nutkin.model.steps import Centering
 from nutkin.model.types import DTYPES
 
 INLINE_BYTES = 1024
@@ -21,8 +22,13 @@ INLINE_BYTES = 1024
 def gather(
     program: Program, data: Mapping[str, np.ndarray], tensors: Mapping[bytes, np.ndarray]
 ) -> dict[int, np.ndarray]:
-    """The host array of every input of a program, in the type that the program expects. Nothing is copied that fits."""
-    arrays = {}
+    """The host array of every input of a program, in the type that the program expects, and 0 for every centering.
+    Nothing is copied that fits."""
+    arrays = {
+        index: np.zeros(step.spec.shape, DTYPES[step.spec.type])
+        for index, step in enumerate(program.steps)
+        if isinstance(step, Centering)
+    }
     for index, step in program.inputs.items():
         node = program.model.nodes[index]
         array = data[node.name] if isinstance(node, Data) else tensors[node.blob]
@@ -35,5 +41,5 @@ def inlined(program: Program, arrays: Mapping[int, np.ndarray]) -> dict[int, np.
     return {
         index: array
         for index, array in arrays.items()
-        if not isinstance(program.model.nodes[index], Data) and array.nbytes <= INLINE_BYTES
+        if index in program.inputs and not isinstance(program.model.nodes[index], Data) and array.nbytes <= INLINE_BYTES
     }

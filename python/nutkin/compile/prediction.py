@@ -16,6 +16,7 @@ from nutkin.compile.constants import gather, inlined
 from nutkin.compile.executables import EXECUTABLES
 from nutkin.compile.preparation import Preparation
 from nutkin.compile.target import program_key, specs
+from nutkin.compile.written import Written
 from nutkin.errors import InvalidData
 from nutkin.model import Model, OutputValue, Predictive, check, predictive_model
 from nutkin.model.predictive_model import Of
@@ -62,7 +63,8 @@ class Prediction:
 
     @cached_property
     def _preparation(self) -> Preparation:
-        return Preparation(self.predictive, self.key)
+        written = Written(self.predictive, self.arrays, range(len(self.predictive.program.steps)))
+        return Preparation(self.predictive, self.key, written)
 
     @cached_property
     def _arguments(self) -> Mapping[int, Any]:

@@ -17,21 +17,23 @@ import numpy as np
 
 from nutkin.compile.executables import EXECUTABLES
 from nutkin.compile.placement import placed
-from nutkin.model import Density
+from nutkin.compile.written import Written
+from nutkin.model.evaluator import Evaluator
 from nutkin.model.steps import Centering, Computed, Input, Likelihood, Number
 
 
 @dataclass(frozen=True)
 class Preparation:
-    """`key` names the program of the density."""
+    """`key` names the program of the density, `written` is the model that it was made from."""
 
-    density: Density
+    density: Evaluator
     key: str
+    written: Written
 
     @cached_property
     def _computed(self) -> tuple[int, ...]:
         """The nodes whose values XLA computes."""
-        steps, found = self.density.program.steps, set(self.density.checked)
+        steps, found = self.density.program.steps, set(self.written.checked)
         for index in self.density.given:
             step = steps[index]
             candidates = step.data if isinstance(step, Likelihood) else (index,)
@@ -51,9 +53,7 @@ class Preparation:
         value computed from them that is impossible.
         """
         computed = self._compute(arrays)
-        self.density.check_computed_values(
-            {**arrays, **{index: np.asarray(computed[index]) for index in self.density.checked}}
-        )
+        self.written.check(computed)
         arguments = {}
         for index in self.density.given:
             step = self.density.program.steps[index]

@@ -15,21 +15,27 @@ import numpy as np
 from nutkin.compile.constants import gather, inlined
 from nutkin.compile.executables import EXECUTABLES
 from nutkin.compile.preparation import Preparation
+from nutkin.compile.written import Written
+from nutkin.errors import InvalidOption
 from nutkin.model import (
     Density,
     Diagnosis,
     Model,
     OutputValue,
+    Padding,
     Parameter,
     Program,
     Rewrite,
     Spec,
     check,
     diagnose,
+    grows,
+    pad,
+    resized,
     rewrite,
+    rooms,
 )
 from nutkin.model.ir import Constant
-from nutkin.model.steps import Centering
 from nutkin.model.types import DTYPES, NAMES
 
 
@@ -37,12 +43,14 @@ from nutkin.model.types import DTYPES, NAMES
 class Target:
     """The log density of one model on one set of data, over a flat vector of `dimension` unconstrained coordinates.
 
-    `source`: what the density was made from; `arrays`: the host array of every input and of every centering, by the
-    index of its step; `inlined`: those of them that are part of the program.
+    `source`: what it was made from; `written`: the model as it was given; `arrays`: the host array of every input and
+    every centering of the density, by the index of its step; `inlined`: those of them that are part of the program.
+    Where data grow, the density is that of a padded model.
     `key` names the program: all that can change the compiled code, and none of the values in `arguments`.
     """
 
     source: Source
+    written: Written
     density: Density
     arrays: Mapping[int, np.ndarray]
     inlined: Mapping[int, np.ndarray]
@@ -62,11 +70,11 @@ class Target:
 
     @cached_property
     def deterministic(self) -> tuple[OutputValue, ...]:
-        return self.density.deterministic
+        return self.written.density.deterministic
 
     @cached_property
     def observed(self) -> tuple[str, ...]:
-        return self.density.observed
+        return self.written.density.observed
 
     @property
     def rewrites(self) -> tuple[Rewrite, ...]:
@@ -76,13 +84,14 @@ class Target:
     @cached_property
     def centerings(self) -> Mapping[str, int]:
         """By the name of each parameter whose centering a pilot decides, the step that holds it."""
-        steps = enumerate(self.density.program.steps)
-        return {step.name: index for index, step in steps if isinstance(step, Centering)}
+        return self.density.centerings
 
     def centered(self, weights: Mapping[str, np.ndarray]) -> Target:
         """The same, with these weights of the parameters in `centerings`."""
-        arrays = {index: np.asarray(weights[name], DTYPES[self.precision]) for name, index in self.centerings.items()}
-        return replace(self, arrays={**self.arrays, **arrays})
+        written = self.written
+        given = {**written.arrays, **_weights(written.density, weights)}
+        arrays = {**self.arrays, **_weights(self.density, weights)}
+        return replace(self, arrays=arrays, written=replace(written, arrays=given))
 
     @cached_property
     def arguments(self) -> Mapping[int, Any]:
@@ -98,14 +107,14 @@ class Target:
 
     @cached_property
     def _preparation(self) -> Preparation:
-        return Preparation(self.density, self.key)
+        return Preparation(self.density, self.key, self.written)
 
     def log_density(self, position: jax.Array, arguments: Mapping[int, Any]) -> jax.Array:
         """Scalar, to be traced; `arguments` stands for `self.arguments`."""
         return self.density.log_density(position, {**self.inlined, **arguments})
 
     def outputs(self, position: jax.Array, arguments: Mapping[int, Any]) -> dict[str, jax.Array]:
-        """Constrained parameters and deterministic values at one position, to be traced."""
+        """Constrained parameters and deterministic values at one position, to be traced; padded where data grow."""
         return self.density.outputs(position, {**self.inlined, **arguments})
 
     def value_and_gradient(self, position: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -119,11 +128,16 @@ class Target:
 
     def diagnose(self, position: np.ndarray) -> Diagnosis:
         """What is NaN or infinite at an unconstrained position (d,), if anything. Nothing is compiled as a whole."""
-        return diagnose(_density(self.source.as_written()), position, self.arrays)
+        return diagnose(_density(self.source.as_written()), position, self.written.arrays)
 
     def unconstrain(self, values: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """-> (position (d,), which coordinates `values` gave (d,)). Errors: InvalidOption."""
-        return self.density.unconstrain(values, {**self.inlined, **self.arguments})
+        try:
+            return self.density.unconstrain(values, {**self.inlined, **self.arguments})
+        except InvalidOption as error:
+            if error.index is not None:
+                error.index = self.written.index(error.node)
+            raise
 
     def _run(self, name: str, function: Any, position: np.ndarray) -> Any:
         position = np.asarray(position, DTYPES[self.precision])
@@ -145,15 +159,37 @@ def bind(
     `nutkin.model.REWRITES` that may be applied, None for all. Errors: InvalidModel, InvalidData, InvalidOption.
     """
     source = Source.of(model, specs(data), specs(tensors), precision, rewrites)
-    density = _density(source)
+    if grows(model):
+        original, given = _checked(source.as_written(), data, tensors)
+        padding = _padding(source.with_room())
+        padding.check(original.program, source.data)
+        written = Written(original, given, padding.places)
+        data = padding.data(data, source.data)
+        density = _density(Source.of(padding.model, specs(data), source.tensors, precision, rewrites))
+        arrays = gather(density.program, data, tensors)
+    else:
+        density, arrays = _checked(source, data, tensors)
+        written = Written(density, arrays, range(len(density.program.steps)))
     program = density.program
-    arrays = gather(program, data, tensors)
-    density.check_values(arrays)
     constants = inlined(program, arrays)
-    for index, step in enumerate(program.steps):
-        if isinstance(step, Centering):
-            arrays[index] = np.zeros(step.spec.shape, DTYPES[precision])
-    return Target(source, density, arrays, constants, program_key(program, constants))
+    return Target(source, written, density, arrays, constants, program_key(program, constants))
+
+
+def _weights(density: Density, weights: Mapping[str, np.ndarray]) -> dict[int, np.ndarray]:
+    return {
+        index: np.asarray(weights[name], DTYPES[density.program.precision])
+        for name, index in density.centerings.items()
+    }
+
+
+def _checked(
+    source: Source, data: Mapping[str, np.ndarray], tensors: Mapping[bytes, np.ndarray]
+) -> tuple[Density, dict[int, np.ndarray]]:
+    """The density, and the arrays of its inputs, whose values are possible."""
+    density = _density(source)
+    arrays = gather(density.program, data, tensors)
+    density.check_values(arrays)
+    return density, arrays
 
 
 @dataclass(frozen=True)
@@ -184,12 +220,23 @@ class Source:
         """The same without rewrites."""
         return Source.of(self.model, self.data, self.tensors, self.precision, ())
 
+    def with_room(self) -> Source:
+        """The same for data that fill their rooms."""
+        data = resized(self.model, self.data, rooms(self.model, self.data))
+        return Source.of(self.model, data, self.tensors, self.precision, self.rewrites)
+
 
 @lru_cache(maxsize=64)
 def _density(source: Source) -> Density:
     """A refit on new data of the same shape finds its model checked and rewritten."""
     program = check(source.model, source.data, source.tensors, precision=source.precision)
     return Density(rewrite(program, source.rewrites))
+
+
+@lru_cache(maxsize=64)
+def _padding(source: Source) -> Padding:
+    """One for all lengths that have these rooms."""
+    return pad(source.model, source.data, source.tensors, source.precision)
 
 
 def specs(arrays: Mapping[Any, np.ndarray]) -> dict[Any, Spec]:

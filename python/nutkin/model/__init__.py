@@ -2,6 +2,7 @@
 
     model = read(tree)                                # form: fields, references, names
     program = check(model, data_specs, blob_specs)    # meaning: shapes, types, distributions
+    padding = pad(model, data_specs, blob_specs, …)   # where data grow: a model for more rows than there are
     program = rewrite(program)                        # the same log density, with a cheaper gradient
     density = Density(program)                        # numbers: log density, outputs, coordinates
     diagnosis = diagnose(density, position, inputs)   # why they are not finite at a point
@@ -16,8 +17,13 @@ from nutkin.model.diagnosis import Cause as Cause
 from nutkin.model.diagnosis import Diagnosis as Diagnosis
 from nutkin.model.diagnosis import Reading as Reading
 from nutkin.model.diagnosis import diagnose as diagnose
+from nutkin.model.growth import grows as grows
+from nutkin.model.growth import resized as resized
+from nutkin.model.growth import rooms as rooms
 from nutkin.model.ir import Model as Model
 from nutkin.model.ir import read as read
+from nutkin.model.padding import Padding as Padding
+from nutkin.model.padding import pad as pad
 from nutkin.model.predictive import Predictive as Predictive
 from nutkin.model.predictive_model import predictive_model as predictive_model
 from nutkin.model.program import Program as Program

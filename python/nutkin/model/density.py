@@ -22,6 +22,7 @@ from nutkin.model.operations import close_matches
 from nutkin.model.plan import cast
 from nutkin.model.program import Program
 from nutkin.model.steps import (
+    Centering,
     Joined,
     Likelihood,
     Observation,
@@ -90,6 +91,12 @@ class Density(Evaluator):
     def deterministic(self) -> tuple[OutputValue, ...]:
         outputs = (step for step in self.program.steps if isinstance(step, Output))
         return tuple(OutputValue(output.name, output.spec.shape, output.spec.type) for output in outputs)
+
+    @property
+    def centerings(self) -> dict[str, int]:
+        """By the name of each parameter whose centering is given, the step that holds it."""
+        steps = enumerate(self.program.steps)
+        return {step.name: index for index, step in steps if isinstance(step, Centering)}
 
     @property
     def observed(self) -> tuple[str, ...]:

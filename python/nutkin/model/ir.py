@@ -38,11 +38,12 @@ class Combination(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
 
 class Data(_Form, tag="data", kw_only=True):
-    """A named slot, filled by the caller. A size of None is free."""
+    """A named slot, filled by the caller. A size of None is free. `grows` names its first axis."""
 
     name: Name
     shape: tuple[Size | None, ...] | None = None
     type: str | None = None
+    grows: Name | None = None
 
 
 class Constant(_Form, tag="constant", kw_only=True):

@@ -14,6 +14,7 @@ from nutkin.errors import InvalidData, InvalidModel
 from nutkin.model.applications import Applied, check_single, plan_node
 from nutkin.model.distributions import DISTRIBUTIONS, Family, find_family, spoken
 from nutkin.model.distributions.shapes import event_sizes, observed_batch, variable_shape
+from nutkin.model.growth import lengths
 from nutkin.model.ir import (
     Call,
     Cond,
@@ -183,9 +184,10 @@ def check(
         if name not in data:
             expected, given = (", ".join(names) or "no data" for names in (model.slots, data))
             raise InvalidData(f"the data slot {name} is not given", node=name, expected=expected, found=given)
+    lengths(model, data)
     checker = _Checker(model, data, constants, precision)
     for index, node in enumerate(model.nodes):
-        with _located(model, index):
+        with located(model, index):
             if not isinstance(node, Element):
                 check_single(references(node).values(), model.nodes, checker.steps)
             step = checker.step(node, index)
@@ -204,7 +206,7 @@ def check_slots(model: Model, names: Iterable[str]) -> None:
 
 
 @contextmanager
-def _located(model: Model, index: int) -> Iterator[None]:
+def located(model: Model, index: int) -> Iterator[None]:
     """Errors that arise within say which node it was; a node without a name is known by what it computes."""
     try:
         yield

@@ -90,7 +90,8 @@ def has_programs(target: Target, *, max_tree_depth: int = 10, mass_matrix: str =
 
 def _plan(target: Target, max_tree_depth: int, dense: bool) -> tuple[tuple, OutputBlocks, int, int]:
     """-> (key of the program, where its outputs are, the depth that it is compiled for, its capacity)."""
-    blocks = OutputBlocks((*target.parameters, *target.deterministic))
+    shapes = {output.name: output.shape for output in target.deterministic}
+    blocks = OutputBlocks((*target.parameters, *target.density.deterministic), shapes)
     row_bytes = max(blocks.nbytes, 8 * (2 * target.dimension + len(STATISTICS)))
     capacity = max(1, min(_MAX_CAPACITY, _BUFFER_BYTES // row_bytes))
     depth = max(max_tree_depth, _COMPILED_DEPTH)

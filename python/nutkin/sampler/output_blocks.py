@@ -21,19 +21,27 @@ class _Place(NamedTuple):
     type: str
     start: int
     stop: int
+    room: tuple[int, ...]
     shape: tuple[int, ...]
 
 
 class OutputBlocks:
-    """Where each output lies in the block of its type. `sizes`: elements of a draw, by type; `nbytes`: of a draw."""
+    """Where each output lies in the block of its type. `sizes`: elements of a draw, by type; `nbytes`: of a draw.
 
-    def __init__(self, outputs: Sequence[Parameter | OutputValue]) -> None:
+    `outputs`: as the program gives them; `shapes`: of those of which only the first entries are wanted.
+    """
+
+    def __init__(
+        self, outputs: Sequence[Parameter | OutputValue], shapes: Mapping[str, tuple[int, ...]] | None = None
+    ) -> None:
         self.sizes: dict[str, int] = {}
         self._places: dict[str, _Place] = {}
         for output in outputs:
             start = self.sizes.get(output.type, 0)
             stop = start + math.prod(output.shape)
-            self._places[output.name] = _Place(output.type, start, stop, tuple(output.shape))
+            room = tuple(output.shape)
+            shape = room if shapes is None else shapes.get(output.name, room)
+            self._places[output.name] = _Place(output.type, start, stop, room, shape)
             self.sizes[output.type] = stop
         self.nbytes = sum(size * bits(name) // 8 for name, size in self.sizes.items())
 
@@ -54,6 +62,7 @@ class OutputBlocks:
         values = {}
         for name in self._places if names is None else names:
             place = self._places[name]
-            part = blocks[place.type][rows, place.start : place.stop].copy()  # the block is larger than what is kept
-            values[name] = part.reshape(len(part), *place.shape)
+            part = blocks[place.type][rows, place.start : place.stop]
+            part = part.reshape(len(part), *place.room)[(slice(None), *map(slice, place.shape))]
+            values[name] = part.copy()  # the block is larger than what is kept
         return values

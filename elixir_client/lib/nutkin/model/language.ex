@@ -130,7 +130,13 @@ defmodule Nutkin.Model.Language do
   @doc """
   A data slot: a value that is given when the model is run. Another value of the same shape compiles nothing anew.
 
-  Options: `:shape`, a tuple in which nil is a size that is left open, and `:type`. They are checked when data comes.
+  Options, the first two of which are checked when data comes:
+
+    * `:shape` - a tuple in which nil is a size that is left open
+    * `:type` - the type of the tensor
+    * `:grows` - a name for the first axis, such as `:rows`: its length may be another one each time, and a model is
+      compiled for lengths up to the next power of two. Slots of one name have one length. What mixes the entries of
+      such an axis, as `sort/2` does, is an error
 
   Lists of integers are tensors of the type s64, lists with a float in them f64, and data of another type compiles anew.
   With `type: :f64` both become f64, as a feed needs whose numbers are sometimes whole. Tensors keep their type, and must
@@ -139,7 +145,8 @@ defmodule Nutkin.Model.Language do
   @spec data(name(), keyword()) :: Node.t()
   def data(name, opts \\ []) do
     name = Builder.name!(name, "data(name)")
-    fields = Option.to_wire!(opts, [shape: :open_shape, type: :type], "data slot #{name}")
+    kinds = [shape: :open_shape, type: :type, grows: :name]
+    fields = Option.to_wire!(opts, kinds, "data slot #{name}")
     Builder.named(name, Map.put(fields, "kind", "data"))
   end
 

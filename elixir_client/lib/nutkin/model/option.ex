@@ -10,6 +10,7 @@ defmodule Nutkin.Model.Option do
           :boolean
           | :count
           | :integer
+          | :name
           | :number
           | :tolerance
           | :axis
@@ -92,6 +93,14 @@ defmodule Nutkin.Model.Option do
   defp cast(:tolerance, value) when is_number(value) and value > 0, do: {:ok, value / 1}
   defp cast(:integer, value) when value in @integers, do: {:ok, value}
   defp cast(:number, value) when is_float(value) or value in @integers, do: {:ok, value}
+
+  defp cast(:name, value) when is_atom(value) and value not in [nil, true, false],
+    do: cast(:name, Atom.to_string(value))
+
+  defp cast(:name, value) when is_binary(value) do
+    if value != "" and String.valid?(value), do: {:ok, value}, else: :error
+  end
+
   defp cast(:axis, value) when value in @integers, do: {:ok, value}
   defp cast(:axes, value) when value in @integers, do: {:ok, [value]}
   defp cast(:axes, value), do: list_of(value, &(&1 in @integers))
@@ -144,6 +153,7 @@ defmodule Nutkin.Model.Option do
   defp describe(:count), do: "a positive integer"
   defp describe(:tolerance), do: "a positive number, such as 1.0e-6"
   defp describe(:integer), do: "an integer"
+  defp describe(:name), do: "an atom or a string"
   defp describe(:number), do: "a number"
   defp describe(:per_axis), do: "a positive integer, or a list of one for each axis"
   defp describe(:matrix_shape), do: "a number of rows, or a tuple of two or more sizes, such as {3, 3}"

@@ -162,7 +162,7 @@ defmodule Nutkin.Model.Printer do
   end
 
   defp write(%{"kind" => "data", "name" => name} = node, _texts, _blobs) do
-    {:binding, " = " <> call("data", [label(name)], Map.take(node, ["shape", "type"]))}
+    {:binding, " = " <> call("data", [label(name)], Map.take(node, ["shape", "type", "grows"]))}
   end
 
   defp write(%{"kind" => "rv", "name" => name} = node, texts, _blobs) do

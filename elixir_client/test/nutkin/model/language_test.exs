@@ -156,6 +156,17 @@ defmodule Nutkin.Model.LanguageTest do
       assert node_of(fn -> Language.data("y", shape: {nil, 3}, type: :s32) end) ==
                %{"kind" => "data", "name" => "y", "shape" => [nil, 3], "type" => "s32"}
 
+      for name <- [:rows, "rows"] do
+        assert node_of(fn -> Language.data(:y, grows: name) end) ==
+                 %{"kind" => "data", "name" => "y", "grows" => "rows"}
+      end
+
+      for name <- [nil, true, "", 3] do
+        assert_raise InvalidModel, ~r/invalid :grows of data slot y; expected an atom or a string/, fn ->
+          node_of(fn -> Language.data(:y, grows: name) end)
+        end
+      end
+
       assert_raise InvalidModel, ~r/invalid :shape of data slot y/, fn ->
         node_of(fn -> Language.data(:y, shape: [3]) end)
       end
