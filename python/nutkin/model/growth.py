@@ -1,23 +1,30 @@
 """Axes that grow with the data: a program is made for a number of rows in steps, and serves all numbers up to it.
 
-Data slots that name one axis, in `grows`, have one length. A program for n rows runs on `room(n)`.
+Data slots that name one axis, in `grows`, have one length. The steps are powers of two. Where values are computed from
+the data alone, XLA compiles a program for these too, of large data: then the steps are longer, lest there be too many.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 
 from nutkin.errors import InvalidData, InvalidModel
-from nutkin.model.ir import Data, Model
+from nutkin.model.ir import SINKS, Constant, Data, Model, RandomVariable, references
 from nutkin.model.types import Spec, show_shape
 
 SMALLEST = 128
+STEP, LONG_STEP = 2.0, 2.5
+_MULTIPLE = 16
 
 
-def room(length: int) -> int:
-    """The rows of the program that so many rows run on: the next power of two, at least SMALLEST."""
-    return max(SMALLEST, 1 << (length - 1).bit_length())
+def room(length: int, step: float = STEP) -> int:
+    """The rows of the program that so many rows run on: the next of SMALLEST, SMALLEST x step, …."""
+    size = SMALLEST
+    while size < length:
+        size = math.ceil(size * step / _MULTIPLE) * _MULTIPLE
+    return size
 
 
 def grows(model: Model) -> bool:
@@ -27,7 +34,24 @@ def grows(model: Model) -> bool:
 
 def rooms(model: Model, data: Mapping[str, Spec]) -> dict[str, int]:
     """The room of each axis that grows, by its name. Errors: those of `lengths`."""
-    return {axis: room(length) for axis, length in lengths(model, data).items()}
+    step = LONG_STEP if _computes(model) else STEP
+    return {axis: room(length, step) for axis, length in lengths(model, data).items()}
+
+
+def _computes(model: Model) -> bool:
+    """Whether something is computed from data that grow, and from nothing else."""
+    growing: dict[int, bool] = {}  # of the nodes that depend on no parameter
+    for index, node in enumerate(model.nodes):
+        operands = references(node).values()
+        if isinstance(node, Data):
+            growing[index] = node.grows is not None
+        elif isinstance(node, Constant):
+            growing[index] = False
+        elif not isinstance(node, (RandomVariable, *SINKS)) and growing.keys() >= set(operands):
+            growing[index] = any(growing[operand] for operand in operands)
+            if growing[index]:
+                return True
+    return False
 
 
 def lengths(model: Model, data: Mapping[str, Spec]) -> dict[str, int]:

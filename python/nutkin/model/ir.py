@@ -227,8 +227,8 @@ Node = (
     | Ode
 )
 
-_SINKS = (Observe, Factor, Deterministic)
-_NAMED = (Data, RandomVariable, *_SINKS)
+SINKS = (Observe, Factor, Deterministic)
+_NAMED = (Data, RandomVariable, *SINKS)
 
 
 class Model(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -396,7 +396,7 @@ def _check_node(nodes: Sequence[Node], place: int, path: str, index: int) -> Non
                 found=str(reference),
             )
         target = nodes[reference]
-        if isinstance(target, _SINKS):
+        if isinstance(target, SINKS):
             raise wrong(
                 "this node has no value to refer to",
                 at=at,

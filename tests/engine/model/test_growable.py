@@ -8,7 +8,8 @@ import nutkin
 from engine.model.growing import CASES, Growing, autoregression, grouped_regression, robust
 from nutkin.compile import bind, compilations
 from nutkin.model import read
-from nutkin.model.growth import room
+from nutkin.model.growth import room, rooms
+from nutkin.model.types import Spec
 
 LENGTHS = (
     {"rows": 40, "users": 150, "items": 9, "steps": 7, "units": 5},
@@ -113,6 +114,19 @@ def test_a_program_is_for_lengths_up_to_a_power_of_two():
         131072,
     ]
     assert len({room(length) for length in range(100, 100_001)}) == 11
+
+
+def test_what_is_computed_from_the_data_alone_makes_the_steps_longer():
+    """Two programs a step from 16384 elements on: 6 and 3 steps."""
+    b = Growing(grows=True)
+    x, a = b.slot("x"), b.parameter("a")
+    b.factor("term", b.call("multiply", x, a))
+    model = read(b.tree())
+    assert rooms(model, {"x": Spec((200,), "f64")}) == {"rows": 256}
+    b.factor("centred", b.call("multiply", b.call("subtract", x, b.call("mean", x)), a))
+    model = read(b.tree())
+    sizes = sorted({rooms(model, {"x": Spec((length,), "f64")})["rows"] for length in range(100, 100_001, 50)})
+    assert sizes == [128, 320, 800, 2000, 5008, 12528, 31328, 78320, 195808]
 
 
 def test_a_model_is_debugged_on_the_data_that_there_are():

@@ -135,7 +135,7 @@ defmodule Nutkin.Model.Language do
     * `:shape` - a tuple in which nil is a size that is left open
     * `:type` - the type of the tensor
     * `:grows` - a name for the first axis, such as `:rows`: its length may be another one each time, and a model is
-      compiled for lengths up to the next power of two. Slots of one name have one length. What mixes the entries of
+      compiled for lengths up to the next of few sizes. Slots of one name have one length. What mixes the entries of
       such an axis, as `sort/2` does, is an error
 
   Lists of integers are tensors of the type s64, lists with a float in them f64, and data of another type compiles anew.
