@@ -1,6 +1,6 @@
 defmodule Nutkin.Fit do
   @moduledoc """
-  What a run has drawn: the result of `Nutkin.sample/2`.
+  What a run has drawn: the result of `Nutkin.sample/2`, and of `Nutkin.predict/3`, which has no statistics, and no `:chains`.
 
     * `:status` - `:complete`, or `:cancelled` or `:timeout`: then it holds the draws that there were
     * `:compiled` - what was compiled, see `t:Nutkin.Protocol.compiled/0`
