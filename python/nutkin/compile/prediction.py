@@ -19,8 +19,8 @@ from nutkin.compile.target import program_key, specs
 from nutkin.compile.written import Written
 from nutkin.errors import InvalidData
 from nutkin.model import Model, OutputValue, Predictive, check, predictive_model
+from nutkin.model.checking import check_slots
 from nutkin.model.predictive_model import Of
-from nutkin.model.program import check_slots
 from nutkin.model.types import NAMES, show_shape
 
 _BATCH_ELEMENTS = 1 << 18

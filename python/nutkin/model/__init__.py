@@ -10,6 +10,7 @@
 It imports nothing of the rest of the engine but its errors.
 """
 
+from nutkin.model.checking import check as check
 from nutkin.model.density import Density as Density
 from nutkin.model.density import OutputValue as OutputValue
 from nutkin.model.density import Parameter as Parameter
@@ -21,14 +22,13 @@ from nutkin.model.growth import grows as grows
 from nutkin.model.growth import resized as resized
 from nutkin.model.growth import rooms as rooms
 from nutkin.model.ir import Model as Model
-from nutkin.model.ir import read as read
 from nutkin.model.padding import Padding as Padding
 from nutkin.model.padding import pad as pad
 from nutkin.model.predictive import Predictive as Predictive
 from nutkin.model.predictive_model import predictive_model as predictive_model
 from nutkin.model.program import Program as Program
 from nutkin.model.program import Rewrite as Rewrite
-from nutkin.model.program import check as check
+from nutkin.model.reading import read as read
 from nutkin.model.rewrites import REWRITES as REWRITES
 from nutkin.model.rewrites import rewrite as rewrite
 from nutkin.model.steps import Input as Input

@@ -1,19 +1,15 @@
-"""The model as plain data: a version and a flat list of nodes, read from decoded messages and checked for form.
+"""The model as plain data: a version and a flat list of nodes.
 
 A reference is the index of an earlier node. Shapes, types, operations and distributions are checked later
-(`program.py`), when the shapes of the data are known.
+(`checking.py`), when the shapes of the data are known.
 """
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 import msgspec
-
-from nutkin.errors import InvalidModel, LimitExceeded
 
 VERSION = 1
 
@@ -228,7 +224,7 @@ Node = (
 )
 
 SINKS = (Observe, Factor, Deterministic)
-_NAMED = (Data, RandomVariable, *SINKS)
+NAMED = (Data, RandomVariable, *SINKS)
 
 
 class Model(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -320,166 +316,9 @@ def _listed(field: str, items: Sequence[int]) -> dict[str, int]:
     return {f"{field}[{i}]": reference for i, reference in enumerate(items)}
 
 
-_BODY_FIELDS = ("condition", "body", "on_true", "on_false")
+BODY_FIELDS = ("condition", "body", "on_true", "on_false")
 
 
 def bodies(node: Node) -> dict[str, Body]:
     """The bodies of a node by the names of their fields."""
-    return {field: body for field in _BODY_FIELDS if (body := getattr(node, field, None)) is not None}
-
-
-def read(tree: object, *, limit: int = 100_000) -> Model:
-    """Read a model from dicts, lists, strings, bytes and numbers, as msgpack decodes them.
-
-    Raises InvalidModel with the path of what is wrong (`$.nodes[3].args.sigma`), the node's name and its index;
-    LimitExceeded for more than `limit` nodes.
-    """
-    if (count := _count_nodes(tree)) > limit:
-        raise LimitExceeded("the model has too many nodes", expected=f"at most {limit}", found=str(count))
-    if isinstance(tree, dict) and type(tree.get("version")) is int and tree["version"] != VERSION:
-        raise InvalidModel(
-            "this engine does not know the model's version",
-            path="$.version",
-            expected=str(VERSION),
-            found=str(tree["version"]),
-            hint="use a client and an engine of the same release",
-        )
-    try:
-        # bytes as a builtin: otherwise a str would be accepted for a blob address, as base64.
-        model = msgspec.convert(tree, Model, builtin_types=(bytes,))
-    except msgspec.ValidationError as error:
-        raise _form_error(str(error), tree) from None
-    _check_nodes(model)
-    return model
-
-
-def _count_nodes(tree: object) -> int:
-    """The nodes of a model or a body, and of the bodies in it, before anything is known of its form."""
-    nodes = tree.get("nodes") if isinstance(tree, dict) else None
-    if not isinstance(nodes, list | tuple):
-        return 0
-    inner = (node.get(field) for node in nodes if isinstance(node, dict) for field in _BODY_FIELDS)
-    return len(nodes) + sum(map(_count_nodes, inner))
-
-
-def _check_nodes(model: Model) -> None:
-    named: dict[str, int] = {}
-    for index, node in enumerate(model.nodes):
-        _check_node(model.nodes, index, "$", index)
-        if isinstance(node, _NAMED):
-            if node.name in named:
-                raise InvalidModel(
-                    f"{node.name}: the name is taken",
-                    node=node.name,
-                    index=index,
-                    path=f"$.nodes[{index}].name",
-                    expected="a name of its own for every data, rv, observe, factor and deterministic node",
-                    found=f"the name of node {named[node.name]} again",
-                )
-            named[node.name] = index
-
-
-def _check_node(nodes: Sequence[Node], place: int, path: str, index: int) -> None:
-    """Check the references of a node, and those in its bodies. `index`: of the node of the model that holds it."""
-    node = nodes[place]
-
-    def wrong(message: str, *, at: str, **fields: str) -> InvalidModel:
-        where = f"{path}.nodes[{place}].{at}"
-        return InvalidModel(f"{label(node)}: {message}", node=label(node), index=index, path=where, **fields)
-
-    for at, reference in references(node).items():
-        if reference >= place:
-            raise wrong(
-                "a reference must be the index of an earlier node",
-                at=at,
-                expected=f"an index below {place}",
-                found=str(reference),
-            )
-        target = nodes[reference]
-        if isinstance(target, SINKS):
-            raise wrong(
-                "this node has no value to refer to",
-                at=at,
-                expected="a data, constant, rv or call node",
-                found=f"the {target.__struct_config__.tag} node {target.name!r}",
-            )
-    if isinstance(node, Constant):
-        if (node.value is None) == (node.blob is None):
-            found = "neither" if node.value is None else "both"
-            raise wrong("a constant has either a value or a blob", at="value", expected="one of them", found=found)
-        if node.value is not None and not _is_representable(node.value):
-            raise wrong(
-                "the value of a constant must be finite and fit 64 bits",
-                at="value",
-                expected="a finite number, integers from -2^63 to 2^64 - 1",
-                found=str(node.value),
-                hint="send other values as a blob",
-            )
-    for field, body in bodies(node).items():
-        inner = f"{path}.nodes[{place}].{field}"
-        for position in range(len(body.nodes)):
-            _check_node(body.nodes, position, inner, index)
-            if isinstance(body.nodes[position], Constant) and body.nodes[position].blob is not None:
-                raise wrong(
-                    "a body holds no tensors",
-                    at=f"{field}.nodes[{position}].blob",
-                    expected="a number",
-                    found="a blob",
-                    hint="make the tensor a node of the model, and a capture of the body",
-                )
-        for number, reference in enumerate(body.results):
-            if reference >= len(body.nodes):
-                raise wrong(
-                    "a result of a body must be the index of one of its nodes",
-                    at=f"{field}.results[{number}]",
-                    expected=f"an index below {len(body.nodes)}",
-                    found=str(reference),
-                )
-
-
-def _is_representable(value: int | float) -> bool:
-    return math.isfinite(value) if isinstance(value, float) else -(2**63) <= value < 2**64
-
-
-_PLACE = re.compile(r" - at (?:`key` in )?`(.+)`$")
-_INDEX = re.compile(r"^\$\.nodes\[(\d+)\]")
-_GOT = re.compile(r"^Expected `(.+?)`, got `(.+?)`$")
-
-
-def _form_error(text: str, tree: object) -> InvalidModel:
-    """msgspec says where and what; the fields of our error are taken from its sentence."""
-    place = _PLACE.search(text)
-    path = place.group(1) if place else "$"
-    message = _PLACE.sub("", text)
-    found_index = _INDEX.match(path)
-    index = int(found_index.group(1)) if found_index else None
-    node = tree["nodes"][index] if index is not None else None
-    name = node.get("name") if isinstance(node, dict) else None
-    if path.endswith("args[...]"):
-        # msgspec does not name the key of a mapping.
-        args = _at(tree, path.removesuffix("[...]"))
-        key = next(key for key, value in args.items() if type(value) is not int or value < 0)
-        path = path.removesuffix("[...]") + f".{key}"
-    got = _GOT.match(message)
-    return InvalidModel(
-        f"the model is malformed: {message}",
-        node=name if isinstance(name, str) else None,
-        index=index,
-        path=path,
-        expected=got.group(1) if got else None,
-        found=got.group(2) if got else None,
-        hint=_KINDS if path.endswith(".kind") else None,
-    )
-
-
-def _at(tree: Any, path: str) -> Any:
-    """What is at a path such as `$.nodes[3].args`."""
-    for key, place in re.findall(r"\.(\w+)|\[(\d+)\]", path):
-        tree = tree[key] if key else tree[int(place)]
-    return tree
-
-
-_KINDS = (
-    "the kinds are data, constant, rv, observe, factor, deterministic, call, elem, log_prob, scan, while, cond, ode, "
-    "and in a body argument"
-)
+    return {field: body for field in BODY_FIELDS if (body := getattr(node, field, None)) is not None}

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from nutkin.errors import InvalidData, InvalidModel
 from nutkin.model.applications import plan_body
+from nutkin.model.checking import check, located
 from nutkin.model.distributions import find_family
 from nutkin.model.growth import resized, rooms
 from nutkin.model.ir import (
@@ -34,7 +35,6 @@ from nutkin.model.padding.refusals import Refusals
 from nutkin.model.padding.rules import RULES, Mixed, Operand, Operation
 from nutkin.model.padding.scans import masked_scan
 from nutkin.model.padding.writer import BodyWriter, NoMasks, Writer, moved
-from nutkin.model.program import check, located
 from nutkin.model.steps import Input, Step
 from nutkin.model.types import Spec
 

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from nutkin.errors import InvalidModel
+from nutkin.model.checking import located
 from nutkin.model.growth import lengths
 from nutkin.model.ir import Data, Model
 from nutkin.model.padding.axes import Axes, show_growing
 from nutkin.model.padding.slots import Slot, repeated
-from nutkin.model.program import Program, located
+from nutkin.model.program import Program
 from nutkin.model.types import Spec, show_shape
 
 

@@ -76,7 +76,7 @@ MALFORMED = [
     (tree(ONE, {**NORMAL, "args": {"mu": 0, "sigma": -1}}), "$.nodes[1].args.sigma", ">= 0"),
     (tree(ONE, {**NORMAL, "args": {"mu": 0, "sigma": 1}}), "$.nodes[1].args.sigma", "earlier"),
     (tree(ONE, {**NORMAL, "args": [0, 0]}), "$.nodes[1].args", "Expected `object`"),
-    (tree(ONE, {**NORMAL, "centered": 1}), "$.nodes[1].centered", "Expected `bool`"),
+    (tree(ONE, {**NORMAL, "centered": 1}), "$.nodes[1].centered", "Expected `bool | str`"),
     (tree(ONE, NORMAL, {"kind": "call", "op": "exp", "args": [2]}), "$.nodes[2].args[0]", "earlier"),
     (tree(ONE, {"kind": "call", "op": "exp", "args": 0}), "$.nodes[1].args", "Expected `array`"),
     (tree(ONE, {"kind": "factor", "name": "f", "value": 0}, {"kind": "call", "op": "exp", "args": [1]}),
