@@ -31,7 +31,7 @@ def program(target):
         value, gradient = jax.value_and_grad(target.log_density)(position, arguments)
         return value, gradient, target.outputs(position, arguments)
 
-    return jax.jit(evaluate)
+    return jax.jit(evaluate, compiler_options={"xla_backend_optimization_level": 0})
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
