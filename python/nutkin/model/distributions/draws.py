@@ -16,14 +16,13 @@ import numpy as np
 from jax import Array, lax
 
 from nutkin.model.distributions.count_draws import COUNT_DRAWS
-from nutkin.model.distributions.standard_draws import log_gamma, log_gammas, unit
+from nutkin.model.distributions.standard_draws import MOST_REJECTIONS, log_gamma, log_gammas, unit
 from nutkin.model.distributions.vector_draws import VECTOR_DRAWS
 from nutkin.model.native.elementary import exp, log, log1p
 from nutkin.model.special import softplus
 
 Draw = Callable[[Array, tuple[Array, ...], tuple[int, ...]], Array]
 _LOG_2 = math.log(2)
-_MOST_REJECTIONS = 1000
 
 
 def _in_range(log_x: Array) -> Array:
@@ -144,7 +143,7 @@ def _von_mises(key: Array, parameters: tuple[Array, ...], shape: tuple[int, ...]
         return i + 1, key, jnp.where(is_done, w, proposal), is_done | accepts
 
     def goes_on(carry: tuple[Array, ...]) -> Array:
-        return ~jnp.all(carry[-1]) & (carry[0] < _MOST_REJECTIONS)
+        return ~jnp.all(carry[-1]) & (carry[0] < MOST_REJECTIONS)
 
     key, of_sign = jax.random.split(key)
     start = (0, key, jnp.zeros_like(kappa), ~jnp.isfinite(excess))
