@@ -75,7 +75,8 @@ class Requests:
                 return False
             self._dispatch(id, message)
         except Exception as error:  # answered, whatever it is
-            request = self._open.get(id)
+            with self._changed:  # one whose last answer is being sent is closed after it
+                request = self._open.get(id)
             if kind not in messages.OF_A_REQUEST:
                 self.send("error", 0 if request else id, self._error_body(error))
             elif request is not None:
@@ -229,8 +230,9 @@ class Requests:
     def _predict(self, request: Request, prediction: nutkin.compile.Prediction) -> None:
         started = time.monotonic()
         cached = prediction.compile()
-        compiled = answers.predicted(prediction, cached, time.monotonic() - started)
-        self._start(request, nutkin.sampler.Predictions(prediction), compiled)
+        body = answers.predicted(prediction, cached, time.monotonic() - started)
+        self._announce(request, body)
+        self._start(request, nutkin.sampler.Predictions(prediction), body["seconds"])
 
     def _evaluate(self, request: Request, target: nutkin.compile.Target) -> None:
         self._close(request, "value", answers.value(target, request.job))
@@ -245,34 +247,46 @@ class Requests:
         body = answers.compiled(sampler, time.monotonic() - started)
         if isinstance(job, Compile):
             self._close(request, "compiled", body)
+            return
+        sample = functools.partial(self._sample, sampler=sampler, compiled=body)
+        if target.centerings:  # a pilot takes its time, and others wait for the compiler
+            self._work(self._pool, request, sample)
         else:
-            self._work(self._pool, request, functools.partial(self._sample, sampler=sampler, compiled=body))
+            sample(request)
+
+    def _announce(self, request: Request, compiled: dict[str, Any]) -> None:
+        with self._changed:
+            if self._open.get(request.id) is request:  # else it was cancelled while it was compiled
+                self.send("compiled", request.id, compiled)
 
     def _sample(self, request: Request, sampler: nutkin.sampler.Sampler, compiled: dict[str, Any]) -> None:
         options = request.job.options
+        run = nutkin.sampler.Run(sampler, options)  # checks the options
+        self._announce(request, compiled)
 
         def is_closed() -> bool:
             return self._open.get(request.id) is not request
 
         sampler, pilot = nutkin.sampler.centered(sampler, options, is_closed)
-        self._start(request, nutkin.sampler.Run(sampler, options, pilot), compiled)
+        if pilot is not None:
+            run = nutkin.sampler.Run(sampler, options, pilot)
+        self._start(request, run, compiled["seconds"])
 
     def _start(
-        self, request: Request, chains: nutkin.sampler.Run | nutkin.sampler.Predictions, compiled: dict[str, Any]
+        self, request: Request, chains: nutkin.sampler.Run | nutkin.sampler.Predictions, compile_seconds: float
     ) -> None:
         with self._changed:
             if self._open.get(request.id) is not request:
-                return  # cancelled while it was compiled
+                return  # cancelled meanwhile
             run = Run(
                 chains,
                 credit=request.credit,
-                compile_seconds=compiled["seconds"],
+                compile_seconds=compile_seconds,
                 limits=self._limits,
                 pool=self._pool,
                 send=lambda kind, body: self.send(kind, request.id, body),
                 finish=lambda result: self._finish(request, result),
             )
-            self.send("compiled", request.id, compiled)
             request.run = run
         run.start()
 

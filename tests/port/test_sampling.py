@@ -290,3 +290,36 @@ def test_shutdown_ends_runs_after_their_draws() -> None:
         assert {message.kind for message in draws} <= {"draws", "progress"}
         assert (done.kind, done.body["status"]) == ("done", "cancelled")
         assert port.exit_status() == 0
+
+
+def test_a_pilot_can_be_cancelled(port: PortClient) -> None:
+    """The run is told to be compiled before its pilot, which goes on for no longer than a step of its chains."""
+    normal = {"kind": "rv", "dist": "normal", "args": {"mu": 0, "sigma": 1}}
+    nodes = [
+        {"kind": "constant", "value": 0},
+        {"kind": "constant", "value": 1},
+        {**normal, "name": "scale"},
+        {"kind": "call", "op": "exp", "args": [2], "opts": {}},
+        {**normal, "name": "x", "args": {"mu": 0, "sigma": 3}, "shape": [200], "centered": "auto"},
+    ]
+    body = {"model": {"version": 1, "nodes": nodes}, "data": {}}
+    start(port, 1, body, warmup=10**6, draws=10, credit=UNLIMITED, adaptation="windowed")
+    compiled, _ = port.until("compiled", id=1)
+    assert compiled.body["dimension"] == 201
+    port.send("cancel", 1)
+    done, before = port.until("done", id=1)
+    assert (done.body["status"], before) == ("cancelled", [])
+    assert idle(port)
+
+
+def test_a_pilot_is_told_at_the_end(port: PortClient) -> None:
+    normal = {"kind": "rv", "dist": "normal", "args": {"mu": 0, "sigma": 1}}
+    nodes = [
+        {"kind": "constant", "value": 0},
+        {"kind": "constant", "value": 1},
+        {**normal, "name": "x", "shape": [2], "centered": "auto"},
+    ]
+    start(port, 1, {"model": {"version": 1, "nodes": nodes}, "data": {}}, draws=10, credit=UNLIMITED)
+    pilot = port.until("done", id=1)[0].body["pilot"]
+    assert pilot["centering"]["x"].shape == (2,)
+    assert pilot["gradients"] > 0
