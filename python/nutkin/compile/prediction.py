@@ -158,13 +158,21 @@ def _form(draws: Mapping[str, np.ndarray], shape: tuple[int, int] | None) -> tup
     """-> how many chains and draws there are. Raises InvalidData."""
     for name, array in draws.items():
         shape = shape or array.shape[:2]
-        if array.ndim < 2 or array.shape[:2] != shape or array.dtype.kind not in "fiu":
+        if array.ndim < 2 or array.shape[:2] != shape or 0 in shape or array.dtype.kind not in "fiu":
             expected = show_shape(shape) if len(shape) == 2 else "{chains, draws, …}"
             raise InvalidData(
                 f"the draws of {name} do not fit",
                 node=name,
                 expected=f"real numbers, whose first axes are {expected}",
                 found=f"{NAMES.get(array.dtype, array.dtype)} {show_shape(array.shape)}",
+            )
+        if not np.isfinite(array).all():
+            wrong = np.argwhere(~np.isfinite(array))[0]
+            raise InvalidData(
+                f"the draws of {name} are not all numbers",
+                node=name,
+                expected="finite numbers",
+                found=f"{array[tuple(wrong)]} at {wrong.tolist()}",
             )
     if shape is None:
         raise InvalidData("there are no draws to predict from", expected="draws of the parameters", found="none")

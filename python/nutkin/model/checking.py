@@ -209,6 +209,12 @@ class _Checker:
                 expected=", ".join(other for other, known in DISTRIBUTIONS.items() if known.location_scale),
                 found=str(node.dist),
             )
+        if node.centered is not True and name != "identity":
+            raise InvalidModel(
+                f"centered: {node.centered or 'false'} is for values on the real line, without a transform",
+                expected="no transform",
+                found=name,
+            )
         bounds = tuple(node.args[bound] for bound in family.support.bounds)
         identity = transform is TRANSFORMS["identity"]
         spec, centering = Spec(shape, self.precision), None
@@ -280,6 +286,13 @@ class _Checker:
     def _check_bounds(self, args: dict[str, int]) -> None:
         """An interval between numbers must not be empty."""
         limits = [self.steps[args[name]].spec.literal for name in INTERVAL.bounds if name in args]
+        mode = self.steps[args["c"]].spec.literal if "c" in args else None
+        if len(limits) == 2 and None not in (*limits, mode) and not limits[0] <= mode <= limits[1]:
+            raise InvalidModel(
+                "the mode c is outside of the interval",
+                expected=f"a number from {limits[0]} to {limits[1]}",
+                found=str(mode),
+            )
         if len(limits) == 2 and None not in limits and not limits[0] < limits[1]:
             raise InvalidModel(
                 "the interval is empty", expected="lower below upper", found=f"lower {limits[0]}, upper {limits[1]}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -54,6 +55,7 @@ def places_below(sizes: Sequence[int]) -> Support:
     )
 
 
+@functools.cache
 def categories_below(size: int) -> Support:
     """The numbers of so many categories, the first of which is 0."""
     return Support(
@@ -154,6 +156,7 @@ POSITIVE_COUNT = Support("a whole number of at least 1", lambda x: (x >= 1) & _i
 COUNT_TO_N = Support(
     "a whole number from 0 to n", lambda x, n: (x >= 0) & (x <= n) & _is_whole(x), ("n",), inside=0.0, discrete=True
 )
+WHOLE = Support("a whole number", _is_whole, inside=0.0)
 WHOLE_INTERVAL = Support(
     "a whole number from lower to upper",
     lambda x, lower, upper: (x >= lower) & (x <= upper) & _is_whole(x),

@@ -352,3 +352,26 @@ def test_a_tensor_that_no_machine_holds() -> None:
     with pytest.raises(InvalidModel, match="too large") as caught:
         bind(b.tree())
     assert caught.value.node == "x"
+
+
+def test_parameters_that_do_not_go_together() -> None:
+    b = Builder()
+    b.rv("x", "normal", {"mu": 0, "sigma": 2}, shape=[3], transform="ordered", centered=False)
+    with pytest.raises(InvalidModel, match="x: centered: false is for values on the real line, without a transform"):
+        check(read(b.tree()), {}, {})
+    b = Builder()
+    b.rv("x", "triangular", {"lower": 0, "c": 3, "upper": 2})
+    with pytest.raises(InvalidModel, match="x: the mode c is outside of the interval; expected a number from 0 to 2"):
+        check(read(b.tree()), {}, {})
+    b = Builder()
+    b.observe("x", "discrete_uniform", {"lower": 0.5, "upper": 3}, 1)
+    with pytest.raises(InvalidModel, match="the parameter lower is outside its range; expected a whole number"):
+        check(read(b.tree()), {}, {})
+
+
+def test_a_log_density_of_a_matrix_that_is_not_square() -> None:
+    b = Builder()
+    x = b.rv("x", "normal", {"mu": 0, "sigma": 1}, shape=[4, 3])
+    b.factor("f", b.log_prob("lkj_corr", {"eta": 1}, x))
+    with pytest.raises(InvalidModel, match="the value has not the event axes of lkj_corr"):
+        check(read(b.tree()), {}, {})

@@ -238,3 +238,44 @@ def test_wrong_combinations_say_what_is_wrong(dist, args, value, message):
 
     with pytest.raises((InvalidModel, InvalidData), match=message):
         bind()
+
+
+P = np.array([0.1, 0.2, 0.3, 0.25, 0.15])
+
+
+def test_categories_have_all_their_values_in_combinations():
+    q = P[::-1]
+    mixed = log_prob(
+        made("mixture", "categorical", "categorical"), {"weights": [0.3, 0.7], "0.p": P, "1.p": q}, np.arange(5)
+    )
+    np.testing.assert_allclose(mixed, np.log(0.3 * P + 0.7 * q), rtol=1e-12)
+    along = log_prob(made("mixture", "categorical"), {"weights": [0.3, 0.7], "0.p": np.stack([P, q])}, np.arange(5))
+    np.testing.assert_allclose(along, mixed, rtol=1e-12)
+    inflated = log_prob(made("zero_inflated", "categorical_logit"), {"0.logits": np.log(P), "p": 0.2}, np.arange(6))
+    np.testing.assert_allclose(inflated[:5], np.log(0.8 * P + 0.2 * (np.arange(5) == 0)), rtol=1e-12)
+    assert inflated[5] == -np.inf
+
+
+NEVER_ZERO = {
+    "geometric": ("geometric", {"0.p": 0.5}, 0.5 ** np.arange(1.0, 5)),
+    "discrete_uniform": ("discrete_uniform", {"0.lower": 1, "0.upper": 4}, np.full(4, 0.25)),
+    "truncated": (
+        made("truncated", "poisson"),
+        {"0.0.mu": 1, "0.lower": 1},
+        stats.poisson(1).pmf([1, 2, 3, 4]) / stats.poisson(1).sf(0),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ["zero_inflated", "hurdle"])
+@pytest.mark.parametrize("case", NEVER_ZERO)
+def test_more_zeros_of_what_is_never_zero(name, case):
+    component, args, masses = NEVER_ZERO[case]
+    found = log_prob(made(name, component), {**args, "p": 0.2}, np.arange(5.0))
+    np.testing.assert_allclose(np.exp(found), np.append(0.2, 0.8 * masses), rtol=1e-10)
+
+
+def test_each_component_has_a_weight():
+    for weights in ([1.0], [0.2, 0.3, 0.5]):
+        with pytest.raises(InvalidModel, match="a mixture has a weight for each of its components"):
+            log_prob(NORMALS, {"weights": weights, **TWO_NORMALS}, 0.5)

@@ -206,3 +206,16 @@ def test_factors_that_random_parameters_leave_out_are_named():
     b.factor("of_z", z)
     prediction = bind_prediction(read(b.tree()), {"z": np.zeros((1, 1))}, {}, {}, redraw=["x"])
     assert prediction.left_out == ("of_x",)
+
+
+def test_draws_that_are_no_numbers() -> None:
+    draws = {**DRAWS, "s": np.where(np.arange(600).reshape(2, 300) == 307, np.nan, 0.5)}
+    wrong(
+        InvalidData,
+        "the draws of s are not all numbers; expected finite numbers; found nan at [1, 7]",
+        regression(),
+        draws,
+        {"x": X},
+    )
+    with pytest.raises(InvalidData, match="the draws of a do not fit"):
+        nutkin.predict(regression(), {"a": np.zeros((2, 0)), "s": np.zeros((2, 0))}, {"x": X})

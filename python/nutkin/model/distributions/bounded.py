@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 
 import jax.numpy as jnp
+import numpy as np
 from jax import Array, lax
 
 from nutkin.model.distributions.family import ABOVE_0, ANY, Family, LogDensity, Parameter
@@ -57,7 +58,8 @@ def _triangular_kernel(x: Array, lower: Array, c: Array, upper: Array) -> Array:
     rises = x < c
     height = jnp.where(rises, x - lower, upper - x)
     width = jnp.where(rises, c - lower, upper - c)
-    return log(jnp.where(width > 0, height / jnp.where(width > 0, width, 1), 1))
+    inside = log(jnp.where(width > 0, height / jnp.where(width > 0, width, 1), 1))
+    return jnp.where((lower <= c) & (c <= upper), inside, -np.inf)
 
 
 _TRIANGULAR = LogDensity(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import jax.numpy as jnp
 import numpy as np
@@ -12,7 +13,7 @@ from nutkin.model.distributions.family import A_COUNT, ANY, Family, LogDensity, 
 from nutkin.model.native.elementary import exp, log
 from nutkin.model.native.gamma import lgamma
 from nutkin.model.special import log1mexp, log_ndtr, softplus, xlogy
-from nutkin.model.supports import COUNTS_OF_N, ORDERED, POSITIVE, PROBABILITIES, Support, categories_below
+from nutkin.model.supports import COUNTS_OF_N, ORDERED, POSITIVE, PROBABILITIES, categories_below
 
 _CATEGORIES = ("k",)
 _COUNTS = ("k",)
@@ -101,8 +102,8 @@ def _dirichlet_multinomial_kernel(x: Array, n: Array, alpha: Array) -> Array:
 _DIRICHLET_MULTINOMIAL = LogDensity(kernel=_dirichlet_multinomial_kernel, carrier=_log_arrangements)
 
 
-def _categories(sizes: Mapping[str, int]) -> Support:
-    return categories_below(sizes["k"] if "k" in sizes else sizes["k - 1"] + 1)
+def _categories(family: Family, sizes: Mapping[str, int]) -> Family:
+    return replace(family, support=categories_below(sizes["k"] if "k" in sizes else sizes["k - 1"] + 1))
 
 
 _TWO = categories_below(2)

@@ -9,7 +9,7 @@ import functools
 import itertools
 import math
 import operator
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -57,7 +57,22 @@ def combine(name: str, components: Sequence[Family], given: Collection[str]) -> 
         raise InvalidModel("there is no such combination of distributions", expected=f"one of {known}", found=name)
     if name != "mixture" and len(components) != 1:
         raise InvalidModel(f"{name} is made of one distribution", expected="1", found=str(len(components)))
-    return combinator(*components) if name == "mixture" else combinator(components[0], given)
+
+    def of_components(components: Sequence[Family]) -> Family:
+        family = combinator(*components) if name == "mixture" else combinator(components[0], given)
+        return replace(family, sized=sized)
+
+    def sized(_: Family, sizes: Mapping[str, int]) -> Family:
+        count = sizes.get(_COMPONENTS, len(components))
+        if len(components) > 1 and count != len(components):
+            raise InvalidModel(
+                "a mixture has a weight for each of its components",
+                expected=f"weights {{…, {len(components)}}}",
+                found=f"{{…, {count}}}",
+            )
+        return of_components([family.of_sizes(sizes) for family in components])
+
+    return of_components(components)
 
 
 def _mixture(*components: Family) -> Family:
@@ -92,7 +107,6 @@ def _mixture(*components: Family) -> Family:
         LogDensity(kernel),
         _union(components),
         event=components[0].event,
-        sized=lambda sizes: _union([family.of_sizes(sizes) for family in components]),
         draw=mixture_draw(components, parts),
     )
 
@@ -183,7 +197,7 @@ def _zero_inflated(family: Family, given: Collection[str]) -> Family:
 
     def kernel(x: Array, *parameters: Array) -> Array:
         *base, p = parameters
-        value = log1p(-p) + family.log_density(x, tuple(base))
+        value = log1p(-p) + family.log_density_within(x, tuple(base))
         is_zero = x == 0
         # log(p + exp(value)), by what is larger; p may be 0.
         other = log(jnp.where(p > 0, p, 1))
@@ -191,7 +205,7 @@ def _zero_inflated(family: Family, given: Collection[str]) -> Family:
         return jnp.where(is_zero, zero, value)
 
     parameters = {**_of_component(family), "p": Parameter(PROBABILITY)}
-    return Family(parameters, LogDensity(kernel), _same(family), draw=zero_inflated_draw(family))
+    return Family(parameters, LogDensity(kernel), _with_zero(family.support), draw=zero_inflated_draw(family))
 
 
 def _hurdle(family: Family, given: Collection[str]) -> Family:
@@ -211,12 +225,14 @@ def _hurdle(family: Family, given: Collection[str]) -> Family:
         *base, p = parameters
         base = tuple(base)
         is_zero = x == 0
-        value = log1p(-p) + family.log_density(jnp.where(is_zero, jnp.ones_like(x), x), base)
+        value = log1p(-p) + family.log_density_within(jnp.where(is_zero, jnp.ones_like(x), x), base)
         if support.discrete:
-            value = value - log1mexp(-family.log_density(jnp.zeros_like(x), base))
+            of_zero = family.log_density_within(jnp.zeros_like(x), base)
+            can_be_zero = of_zero > -np.inf
+            value = value - jnp.where(can_be_zero, log1mexp(jnp.where(can_be_zero, -of_zero, 1)), 0)
         return jnp.where(is_zero, log(p), value)
 
-    values = _same(family) if support.discrete else replace(NONNEGATIVE, transforms=())
+    values = _with_zero(support) if support.discrete else replace(NONNEGATIVE, transforms=())
     parameters = {**_of_component(family), "p": Parameter(PROBABILITY)}
     return Family(parameters, LogDensity(kernel), values, draw=hurdle_draw(family))
 
@@ -270,10 +286,17 @@ def _of_component(family: Family) -> dict[str, Parameter]:
     return {f"0.{name}": parameter for name, parameter in family.parameters.items()}
 
 
-def _same(family: Family) -> Support:
-    """The support of the component, whose bounds have the names that they have here."""
-    support = family.support
-    return replace(support, bounds=tuple(f"0.{name}" for name in support.bounds), transforms=())
+def _with_zero(support: Support) -> Support:
+    """0 and the values of the component, whose bounds have the names that they have here."""
+    description = support.description if support.inside == 0 else f"0, or {support.description}"
+    return replace(
+        support,
+        description=description,
+        contains=lambda x, *bounds: (x == 0) | _contains(support, x, bounds),
+        bounds=tuple(f"0.{name}" for name in support.bounds),
+        inside=0.0,
+        transforms=(),
+    )
 
 
 def _limit(family: Family, name: str) -> Parameter:

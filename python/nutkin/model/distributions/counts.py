@@ -24,6 +24,7 @@ from nutkin.model.supports import (
     HYPERGEOMETRIC,
     POSITIVE_COUNT,
     POSITIVE_PROBABILITY,
+    WHOLE,
     WHOLE_INTERVAL,
 )
 
@@ -118,6 +119,8 @@ FAMILIES: dict[str, Family] = {
     "neg_binomial_log": Family({"eta": ANY, "alpha": ABOVE_0}, _NEG_BINOMIAL_LOG, COUNT),
     "beta_neg_binomial": Family({"r": ABOVE_0, "alpha": ABOVE_0, "beta": ABOVE_0}, _BETA_NEG_BINOMIAL, COUNT),
     "geometric": Family({"p": Parameter(POSITIVE_PROBABILITY)}, _GEOMETRIC, POSITIVE_COUNT),
-    "discrete_uniform": Family({"lower": ANY, "upper": ANY}, _DISCRETE_UNIFORM, WHOLE_INTERVAL),
+    "discrete_uniform": Family(
+        {"lower": Parameter(WHOLE), "upper": Parameter(WHOLE)}, _DISCRETE_UNIFORM, WHOLE_INTERVAL
+    ),
     "hypergeometric": Family({"population": A_COUNT, "k": A_COUNT, "n": A_COUNT}, _HYPERGEOMETRIC, HYPERGEOMETRIC),
 }

@@ -14,7 +14,7 @@ part, lest their sums over many values cancel with what rounding has left of the
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import jax.numpy as jnp
 import numpy as np
@@ -97,7 +97,7 @@ class Family:
 
     `event`: the event axes of a value, by name; an axis that no parameter has takes its size from the value.
     `location_scale`: the names of location and scale, where x = location + scale z with z of a standard member.
-    `sized`: the support for event axes of these sizes, where it depends on them.
+    `sized`: the same for event axes of these sizes, where something depends on them.
     `cumulative`: both tails of the distribution of a number, None where no form of them is known.
     `draw`: of a key, the parameters and the shape of the whole value, a random value; None of an improper density.
     """
@@ -107,7 +107,7 @@ class Family:
     support: Support
     event: tuple[str, ...] = ()
     location_scale: tuple[str, str] | None = None
-    sized: Callable[[Mapping[str, int]], Support] | None = None
+    sized: Callable[[Family, Mapping[str, int]], Family] | None = None
     cumulative: Cumulative | None = None
     draw: Callable[..., Array] | None = None
 
@@ -122,7 +122,7 @@ class Family:
 
     def of_sizes(self, sizes: Mapping[str, int]) -> Family:
         """The same for event axes of these sizes."""
-        return self if self.sized is None else replace(self, support=self.sized(sizes))
+        return self if self.sized is None else self.sized(self, sizes)
 
     def parts(
         self, value: Array, parameters: tuple[Array, ...], names: Collection[str] = ("kernel", "normalizer", "carrier")

@@ -25,7 +25,8 @@ def plan_log_probability(node: LogProbability, specs: Sequence[Spec], precision:
     places = {name: place for place, name in enumerate(node.args, 1)}
     rank = len(value.shape) - family.event_rank
     event = value.shape[max(rank, 0) :]
-    if rank < 0 or any(sizes.get(axis, size) != size for axis, size in zip(family.event, event, strict=True)):
+    known = dict(sizes)
+    if rank < 0 or any(known.setdefault(axis, size) != size for axis, size in zip(family.event, event, strict=True)):
         raise InvalidModel(
             f"the value has not the event axes of {node.dist}",
             expected="{" + ", ".join(("…", *(str(sizes.get(axis, axis)) for axis in family.event))) + "}",
