@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import math
 
-import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
-from nutkin.model.native.elementary import log
+from nutkin.model.native.elementary import elementwise, log
 
 _SHIFT = 8
 # Bernoulli numbers B_2, B_4, … B_16.
@@ -21,7 +20,7 @@ _LOG_GAMMA_SERIES = tuple(b / (2 * k * (2 * k - 1)) for k, b in enumerate(_BERNO
 _DIGAMMA_SERIES = tuple(b / (2 * k) for k, b in enumerate(_BERNOULLI, 1))
 
 
-@jax.custom_jvp
+@elementwise(lambda x, value: digamma(x))
 def lgamma(x: Array) -> Array:
     """log(Gamma(x)) for finite x > 0, inf at 0, nan below. The error is at most 1e-14, relative where |value| > 1."""
     if x.dtype != jnp.float64:
@@ -36,13 +35,7 @@ def lgamma(x: Array) -> Array:
     return stirling - jnp.where(below, log(product), 0.0)
 
 
-@lgamma.defjvp
-def _lgamma_jvp(primals, tangents):
-    (x,), (tangent,) = primals, tangents
-    return lgamma(x), digamma(x) * tangent
-
-
-@jax.custom_jvp
+@elementwise(lambda x, value: lax.polygamma(jnp.ones_like(x), x))
 def digamma(x: Array) -> Array:
     """The derivative of lgamma for x > 0."""
     if x.dtype != jnp.float64:
@@ -56,12 +49,6 @@ def digamma(x: Array) -> Array:
     inverse = 1 / w
     asymptotic = log(w) - inverse * (0.5 + inverse * _series(_DIGAMMA_SERIES, inverse))
     return asymptotic - jnp.where(below, numerator / denominator, 0.0)
-
-
-@digamma.defjvp
-def _digamma_jvp(primals, tangents):
-    (x,), (tangent,) = primals, tangents
-    return digamma(x), lax.polygamma(jnp.ones_like(x), x) * tangent
 
 
 def stirling_error(x: Array) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import jax
 import numpy as np
@@ -17,11 +17,15 @@ def bound(builder: Builder, data: Mapping[str, np.ndarray], **options: object) -
     return bind(read(builder.tree()), data, builder.tensors, **options)
 
 
-def evaluate(target: Target, position: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """-> (log density, gradient), from a program that no other test shares."""
-    function = jax.jit(jax.value_and_grad(target.log_density))
-    value, gradient = function(position.astype(DTYPES[target.precision]), target.arguments)
-    return np.asarray(value, np.float64), np.asarray(gradient, np.float64)
+def evaluation(target: Target) -> Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]:
+    """position -> (log density, gradient), by a program that no other test shares, compiled once for all positions."""
+    program = jax.jit(jax.value_and_grad(target.log_density))
+
+    def evaluate(position: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        value, gradient = program(position.astype(DTYPES[target.precision]), target.arguments)
+        return np.asarray(value, np.float64), np.asarray(gradient, np.float64)
+
+    return evaluate
 
 
 def assert_agree(
@@ -45,14 +49,15 @@ def assert_agree(
     original = bound(builder, data, rewrites=[], precision=precision)
     rewritten = bound(builder, data, rewrites=rewrites, precision=precision)
     assert [applied.name for applied in rewritten.rewrites] == list(expected), rewritten.rewrites
+    of_original, of_rewritten = evaluation(original), evaluation(rewritten)
     random = np.random.default_rng(seed)
     for position in positions or [spread * random.normal(size=original.dimension) for _ in range(3)]:
-        wanted_value, wanted_gradient = evaluate(original, position)
+        wanted_value, wanted_gradient = of_original(position)
         for _ in range(0 if positions else 5):
             if not np.isfinite(wanted_value):
                 position = 0.5 * position
-                wanted_value, wanted_gradient = evaluate(original, position)
-        value, gradient = evaluate(rewritten, position)
+                wanted_value, wanted_gradient = of_original(position)
+        value, gradient = of_rewritten(position)
         assert np.isfinite(wanted_value)
         np.testing.assert_allclose(value, wanted_value, rtol=relative)
         largest = np.max(np.abs(wanted_gradient))

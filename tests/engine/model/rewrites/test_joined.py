@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from engine.builder import Builder
-from engine.model.rewrites.agreement import assert_agree, bound, evaluate
+from engine.model.rewrites.agreement import assert_agree, bound, evaluation
 
 N = 12
 Y = np.random.default_rng(1).normal(size=N)
@@ -145,8 +145,7 @@ def test_a_change_of_one_member_is_seen():
     for i, t in enumerate(hierarchy(b, group)):
         b.observe(f"y_{i}", "normal", {"mu": t, "sigma": 0.1}, float(i))
     target = bound(b, {})
-    position = np.zeros(target.dimension)
-    _, gradient = evaluate(target, position)
+    _, gradient = evaluation(target)(np.zeros(target.dimension))
     assert (np.diff(gradient[-N:]) > 0).all()
 
 
