@@ -5,6 +5,8 @@
 - the small-loop threshold of XLA:CPU, on jax below 0.12: the loop of a chain becomes one native function.
 - the folder of compiled programs: `NUTKIN_CACHE_DIR`, else `JAX_COMPILATION_CACHE_DIR`, else `nutkin/xla` in the
   user's cache folder; `NUTKIN_CACHE_DIR=off` for none. See `nutkin.compile.stored`; JAX's own cache is left alone.
+- `EQX_ON_ERROR=nan`: a step of an implicit solver of equations that meets a NaN gives NaN, a point that is rejected;
+  by default it raises, and the run ends.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ def cache_dir() -> Path | None:
 def apply() -> None:
     """Set everything. Effects on jax are process-wide."""
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    os.environ.setdefault("EQX_ON_ERROR", "nan")
     major, minor = (int(part) for part in version("jax").split(".")[:2])
     flags = os.environ.get("XLA_FLAGS", "")
     if (major, minor) < (0, 12) and "xla_cpu_small_while_loop_byte_threshold" not in flags:

@@ -91,7 +91,8 @@ defmodule Nutkin.Data do
 
       {[], [unknown | _]} ->
         message = "the model has no data slot #{unknown}"
-        {:error, InvalidData.exception(message: message, node: unknown, expected: expected)}
+        hint = "leave it out, as by Map.take(data, [#{Enum.map_join(known, ", ", &Model.Printer.label/1)}])"
+        {:error, InvalidData.exception(message: message, node: unknown, expected: expected, hint: hint)}
     end
   end
 

@@ -48,7 +48,7 @@ defmodule Nutkin.GuideTest do
   end
 end
 
-defmodule Nutkin.GuideTableTest do
+defmodule Nutkin.GuideTextTest do
   use ExUnit.Case, async: true
 
   alias Nutkin.Test.Guide
@@ -57,4 +57,16 @@ defmodule Nutkin.GuideTableTest do
     assert Guide.written_table() == Guide.table(),
            "docs/models.md is behind: MIX_ENV=test mix run --no-start -e 'Nutkin.Test.Guide.write_table()'"
   end
+
+  test "its links lead to headings of it" do
+    text = File.read!(Guide.path())
+    headings = for [_, heading] <- Regex.scan(~r/^##+ (.*)$/m, text), do: anchor(heading)
+    links = for [_, anchor] <- Regex.scan(~r/\]\(#([^)]*)\)/, text), do: anchor
+
+    assert links != []
+    assert Enum.uniq(links) -- headings == []
+  end
+
+  defp anchor(heading),
+    do: heading |> String.downcase() |> String.replace(~r/[^\w -]/, "") |> String.replace(" ", "-")
 end

@@ -61,7 +61,7 @@ defmodule Nutkin.Test.MismatchedModels do
        "no value for the data slot y; expected values for y; found values for values; give it as " <>
          "data: %{y: ...}"},
       {"data for no slot", mean, %{y: [1, 2], x: [1, 2]},
-       "the model has no data slot x; expected values for y"},
+       "the model has no data slot x; expected values for y; leave it out, as by Map.take(data, [:y])"},
       {"words in the data", mean, %{y: [1, "2"]},
        "not a number (node y, at [1]); expected a number, a list, a range, a Nutkin.Tensor or an " <>
          "Nx.Tensor; found \"2\""},

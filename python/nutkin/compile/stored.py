@@ -150,7 +150,9 @@ def _surroundings() -> tuple:
     for path in sorted(engine.rglob("*.py")):
         sources.update(path.read_bytes())
     flags = {
-        name: value for name, value in os.environ.items() if name.startswith(("JAX_", "XLA_")) and "DIR" not in name
+        name: value
+        for name, value in os.environ.items()
+        if name.startswith(("JAX_", "XLA_", "EQX_")) and "DIR" not in name
     }
     return (sorted(versions().items()), sources.digest(), sorted(flags.items()), platform.machine(), _cpu_features())
 

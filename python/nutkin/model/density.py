@@ -308,11 +308,14 @@ class Density(Evaluator):
         if variable.transform is None:
             return value
         bounds = self.floats(variable.bounds, known)
-        is_inside = np.asarray(variable.family.support.contains(value, *map(np.asarray, bounds)))
-        if not is_inside.all():
-            first = int(np.argmin(is_inside))
-            found = value[np.unravel_index(first, is_inside.shape)]
-            raise wrong(variable.family.support.description, f"{found}{show_place(first, is_inside.shape)}")
+        for support, limits in ((variable.family.support, map(np.asarray, bounds)), (variable.transform.within, ())):
+            if support.contains is None:
+                continue
+            is_inside = np.asarray(support.contains(value, *limits))
+            if not is_inside.all():
+                first = int(np.argmin(is_inside))
+                found = value[np.unravel_index(first, is_inside.shape)]
+                raise wrong(support.description, f"{found}{show_place(first, is_inside.shape)}")
         coordinates = np.asarray(variable.transform.unconstrain(jnp.asarray(value), *bounds))
         if not np.isfinite(coordinates).all():
             raise wrong(f"{variable.family.support.description}, not at its boundary", "a value at the boundary")

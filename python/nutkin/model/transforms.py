@@ -12,6 +12,7 @@ from jax import Array, lax
 
 from nutkin.model import matrix_transforms
 from nutkin.model.special import softplus
+from nutkin.model.supports import ORDERED, REAL, Support
 
 
 def _same_shape(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -25,7 +26,7 @@ class Transform:
     `constrain` and `unconstrain` take coordinates or a value, then the support's bounds, and broadcast. `slopes` takes
     coordinates and bounds: terms whose sum over all coordinates is log |d value / d coordinates|.
     `unconstrained_shape`: the shape of the coordinates of a value of some (constrained) shape. `event_rank`: how many
-    of the last axes it takes together.
+    of the last axes it takes together. `within`: where its values lie, if that is less than the support.
     """
 
     constrain: Callable[..., Array]
@@ -33,6 +34,7 @@ class Transform:
     slopes: Callable[..., Array]
     unconstrained_shape: Callable[[tuple[int, ...]], tuple[int, ...]] = _same_shape
     event_rank: int = 0
+    within: Support = REAL
 
     def log_jacobian(self, coordinates: Array, *bounds: Array) -> Array:
         """log |d value / d coordinates| at the coordinates: a scalar."""
@@ -151,9 +153,9 @@ TRANSFORMS: dict[str, Transform] = {
         lambda y: _logit(0.5 + y / (2 * math.pi)),
         lambda x: _sigmoid_slope(x) + math.log(2 * math.pi),
     ),
-    "ordered": Transform(_order, _differences, _order_slopes, event_rank=1),
+    "ordered": Transform(_order, _differences, _order_slopes, event_rank=1, within=ORDERED),
     "positive_ordered": Transform(
-        lambda x: lax.cumsum(lax.exp(x), axis=x.ndim - 1), _log_steps, lambda x: x, event_rank=1
+        lambda x: lax.cumsum(lax.exp(x), axis=x.ndim - 1), _log_steps, lambda x: x, event_rank=1, within=ORDERED
     ),
     "stick_breaking": Transform(_break_stick, _join_stick, _stick_slopes, _but_the_last, 1),
     "zero_sum": Transform(_to_zero_sum, _from_zero_sum, jnp.zeros_like, _but_the_last, 1),

@@ -262,6 +262,16 @@ def test_unconstrain_some() -> None:
     np.testing.assert_allclose(position, [0, np.log(3), *[0] * 8])
 
 
+@pytest.mark.parametrize(("family", "transform"), [("flat", "ordered"), ("half_flat", "positive_ordered")])
+def test_unconstrain_numbers_in_order(family: str, transform: str) -> None:
+    b = Builder()
+    b.rv("mu", family, {}, shape=[2, 3], transform=transform)
+    density, inputs = bind(b.tree())
+    values = np.array([[1.0, 2.0, 4.0], [0.5, 3.0, 3.5]])
+    position, _ = density.unconstrain({"mu": values}, inputs)
+    np.testing.assert_allclose(outputs(density, position, inputs)["mu"], values, rtol=1e-12)
+
+
 def test_unconstrain_inverts_outputs() -> None:
     density, inputs = bind(*eight_schools_noncentered())
     position = np.linspace(-2, 2, 10)
@@ -277,16 +287,18 @@ def simplex_and_interval():
     b.rv("u", "uniform", {"lower": low, "upper": 9})
     b.rv("p", "dirichlet", {"alpha": b.call("broadcast", 1, shape=[3])})
     b.rv("tau", "half_normal", {"sigma": 1}, shape=[2])
+    b.rv("mu", "flat", {}, shape=[3], transform="ordered")
     return bind(b.tree())
 
 
 IMPOSSIBLE = [
-    ({"taus": np.ones(2)}, None, "low, u, p, tau", "taus"),
+    ({"taus": np.ones(2)}, None, "low, u, p, tau, mu", "taus"),
     ({"tau": np.ones(3)}, "tau", "{2}", "{3}"),
     ({"tau": np.array([1.0, -2.0])}, "tau", "at least 0", "-2.0 at [1]"),
     ({"tau": np.array([1.0, 0.0])}, "tau", "not at its boundary", "boundary"),
     ({"tau": np.array([1.0, np.nan])}, "tau", "finite", "nan"),
     ({"p": np.array([0.5, 0.5, 0.5])}, "p", "sum to 1", "[0.5 0.5 0.5]"),
+    ({"mu": np.array([1.0, 3.0, 2.0])}, "mu", "numbers that increase", "[1. 3. 2.]"),
     ({"u": np.array(3.0)}, "low", "low", "u"),
     ({"u": np.array(3.0), "low": np.array(4.0)}, "u", "lower to upper", "3.0"),
 ]

@@ -77,6 +77,21 @@ def test_a_solver_that_gives_up_gives_nan():
     assert np.isnan(densities.outputs(density, np.array([3.0]), inputs)["x"]).all()
 
 
+@pytest.mark.parametrize("method", ["tsit5", "kvaerno5"])
+def test_states_that_are_no_numbers_give_nan(method):
+    """An implicit solver then meets a linear system of NaN, also in the gradient."""
+    b = Builder()
+    rate = b.rv("rate", "normal", {"mu": 0.0, "sigma": 1.0})
+    root = body(3, lambda i, t, y, rate: [i.call("multiply", rate, i.call("sqrt", y))])
+    y = b.elem(b.ode(root, [1.0], 0.0, np.array([1.0, 4.0]), [rate], method=method), 0)
+    b.factor("f", y)
+    density, inputs = densities.bind(b.tree(), {}, b.tensors)
+    for q in (-3.0, -1.0e200, np.nan):
+        value, gradient = densities.log_density_and_gradient(density, inputs)(np.array([q]))
+        assert np.isnan(value)
+        assert np.isnan(gradient).all()
+
+
 def test_f32_stays_f32():
     b = Builder()
     b.deterministic("x", b.elem(oscillator(b, 1.0, np.array([0.5])), 0))
