@@ -1,12 +1,11 @@
 """Axes that grow with the data: a program is made for a number of rows in steps, and serves all numbers up to it.
 
 Data slots that name one axis, in `grows`, have one length. The steps are powers of two. Where values are computed from
-the data alone, XLA compiles a program for these too, of large data: then the steps are longer, lest there be too many.
+the data alone, XLA compiles a program for these too: then the steps are twice as long, for as many programs.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -15,15 +14,14 @@ from nutkin.model.ir import SINKS, Constant, Data, Model, RandomVariable, refere
 from nutkin.model.types import Spec, show_shape
 
 SMALLEST = 128
-STEP, LONG_STEP = 2.0, 2.5
-_MULTIPLE = 16
+STEP, LONG_STEP = 2, 4
 
 
-def room(length: int, step: float = STEP) -> int:
+def room(length: int, step: int = STEP) -> int:
     """The rows of the program that so many rows run on: the next of SMALLEST, SMALLEST x step, …."""
     size = SMALLEST
     while size < length:
-        size = math.ceil(size * step / _MULTIPLE) * _MULTIPLE
+        size *= step
     return size
 
 
