@@ -242,8 +242,7 @@ def cumulated(b):
     growth = b.call("cumulative_product", b.call("add", 1.0, b.call("multiply", x, 0.01)), reverse=True)
     b.factor("growth term", b.call("log", growth))
     b.deterministic("growth", growth)
-    b.factor("maximum", b.call("cumulative_max", x))
-    b.factor("minimum", b.call("cumulative_min", x, reverse=True))
+    b.factor("maximum", b.call("cumulative_max", x, reverse=True))
     # The partial likelihood of Cox: the logarithm of who is still at risk.
     b.factor("risk", b.call("negate", b.call("log", b.call("cumulative_sum", b.call("exp", x), reverse=True))))
     return lambda n, random: {"x": random.normal(size=n["rows"])}
