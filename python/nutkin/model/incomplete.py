@@ -30,10 +30,18 @@ Tails = tuple[Array, Array]
 State = tuple[Array, ...]
 
 
-@jax.jit
 def gamma_tails(a: Array, log_x: Array) -> Tails:
     """log P(a, x) and log Q(a, x) for a > 0, of log(x), which may be infinite."""
-    a, log_x = jnp.broadcast_arrays(a, log_x)
+    return _gamma_tails_to_the_ends(*jnp.broadcast_arrays(a, log_x))
+
+
+def beta_tails(a: Array, b: Array, logit: Array) -> Tails:
+    """log I_x(a, b) and log I_{1-x}(b, a) for a, b > 0, of log(x / (1 - x)), which may be infinite."""
+    return _beta_tails_to_the_ends(*jnp.broadcast_arrays(a, b, logit))
+
+
+@jax.jit
+def _gamma_tails_to_the_ends(a: Array, log_x: Array) -> Tails:
     x = exp(log_x)
     is_start, is_end = log_x == -np.inf, x == np.inf
     tails = _gamma_tails(a, jnp.where(is_start | is_end, 0, log_x))
@@ -41,9 +49,7 @@ def gamma_tails(a: Array, log_x: Array) -> Tails:
 
 
 @jax.jit
-def beta_tails(a: Array, b: Array, logit: Array) -> Tails:
-    """log I_x(a, b) and log I_{1-x}(b, a) for a, b > 0, of log(x / (1 - x)), which may be infinite."""
-    a, b, logit = jnp.broadcast_arrays(a, b, logit)
+def _beta_tails_to_the_ends(a: Array, b: Array, logit: Array) -> Tails:
     is_start, is_end = logit == -np.inf, logit == np.inf
     tails = _beta_tails(a, b, jnp.where(is_start | is_end, 0, logit))
     return at_the_ends(tails, is_start, is_end)

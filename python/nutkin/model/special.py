@@ -70,7 +70,8 @@ def log_erfcx(x: Array) -> Array:
     series = jnp.ones_like(far)
     for n in range(_ERFCX_TERMS, 0, -1):
         series = 1 + (2 * n - 1) * ratio * series
-    return jnp.where(is_far, log(series) - log(far) - 0.5 * LOG_PI, log(lax.erfc(near)) + lax.square(near))
+    scaled = jnp.where(is_far, series / far, lax.erfc(near))
+    return log(scaled) + jnp.where(is_far, -0.5 * LOG_PI, lax.square(near))
 
 
 def log_ndtr(x: Array) -> Array:

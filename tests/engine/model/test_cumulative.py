@@ -66,8 +66,7 @@ def expected(name: str, x: np.ndarray, *parameters: np.ndarray) -> np.ndarray:
 
 
 def both_tails(name: str, *arguments: np.ndarray) -> tuple[jax.Array, jax.Array]:
-    cumulative = DISTRIBUTIONS[name].cumulative
-    return cumulative.log_cdf(*arguments), cumulative.log_sf(*arguments)
+    return DISTRIBUTIONS[name].cumulative.tails(*arguments)
 
 
 def test_every_distribution_of_a_number_has_one() -> None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jax.flatten_util import ravel_pytree
 from scipy import stats
 from scipy.special import digamma, gammaln, xlogy
 
 from engine.builder import Builder
-from engine.model.densities import bind, finite_differences, log_density_and_gradient, outputs
+from engine.model.densities import bind, finite_differences
 from engine.model.distribution_cases import CASES, covariance, lower, mv_normal_each, real
 from engine.model.jacobians import log_volume
 from engine.model.numpyro_oracle import NUMPYRO
@@ -27,10 +29,42 @@ def test_every_distribution_has_a_case() -> None:
     assert set(CASES) == set(DISTRIBUTIONS)
 
 
+def moving(name: str) -> list[int]:
+    """The arguments of the log density, the value first, by which its derivatives are compared."""
+    family = DISTRIBUTIONS[name]
+    if name in NUMPYRO:
+        return list(range(1 if family.support.discrete else 0, 1 + len(family.parameters)))
+    # Counts have no gradient, and matrices leave their set when one element moves.
+    return [
+        i
+        for i, (parameter, of) in enumerate(family.parameters.items(), 1)
+        if not (of.support.discrete or (family.support.discrete and parameter in family.support.bounds))
+        and len(of.event) < 2
+    ]
+
+
+@cache
+def program(name: str) -> Callable[..., tuple[jax.Array, tuple[jax.Array, ...]]]:
+    """value, *parameters -> (log density of each value, derivatives of their sum by what moves): one for all tests."""
+
+    @jax.jit
+    def evaluate(*arguments: jax.Array) -> tuple[jax.Array, tuple[jax.Array, ...]]:
+        def log_density(*moved: jax.Array) -> jax.Array:
+            value, *parameters = (
+                dict(zip(moving(name), moved, strict=True)).get(i, x) for i, x in enumerate(arguments)
+            )
+            return DISTRIBUTIONS[name].log_density(value, tuple(parameters))
+
+        found, pull_back = jax.vjp(log_density, *(arguments[i] for i in moving(name)))
+        return found, pull_back(jnp.ones_like(found))
+
+    return evaluate
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_log_density_is_scipys(name: str) -> None:
     value, parameters, expected = CASES[name]
-    found = jax.jit(DISTRIBUTIONS[name].log_density)(value, parameters)
+    found, _ = program(name)(value, *parameters)
     assert found.dtype == np.float64
     np.testing.assert_allclose(found, expected(value, *parameters), rtol=1e-11, atol=1e-12)
 
@@ -38,23 +72,21 @@ def test_log_density_is_scipys(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(NUMPYRO))
 def test_value_and_gradient_are_numpyros(name: str) -> None:
     """To all digits, by the value too where it is continuous, away from the edges."""
-    family, (value, parameters, _) = DISTRIBUTIONS[name], CASES[name]
-    by = tuple(range(len(parameters) + 1))[1 if family.support.discrete else 0 :]
+    value, parameters, _ = CASES[name]
 
-    def evaluate(log_density):
-        return jax.jit(jax.value_and_grad(lambda *args: jnp.sum(log_density(*args)), by))(value, *parameters)
+    def numpyros(value, *parameters):
+        return jnp.sum(NUMPYRO[name](*parameters).log_prob(value))
 
-    found, gradient = evaluate(lambda value, *parameters: family.log_density(value, parameters))
-    expected, expected_gradient = evaluate(lambda value, *parameters: NUMPYRO[name](*parameters).log_prob(value))
-    np.testing.assert_allclose(found, expected, rtol=1e-12)
-    for mine, numpyros in zip(gradient, expected_gradient, strict=True):
-        np.testing.assert_allclose(mine, numpyros, rtol=1e-12, atol=1e-13)
+    expected, expected_gradient = jax.jit(jax.value_and_grad(numpyros, moving(name)))(value, *parameters)
+    found, gradient = program(name)(value, *parameters)
+    np.testing.assert_allclose(np.sum(found), expected, rtol=1e-12)
+    for mine, theirs in zip(gradient, expected_gradient, strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-12, atol=1e-13)
 
 
 def test_neg_binomial_gradient() -> None:
     value, (mu, alpha), _ = CASES["neg_binomial"]
-    log_density = DISTRIBUTIONS["neg_binomial"].log_density
-    by_mu, by_alpha = jax.grad(lambda *args: jnp.sum(log_density(jnp.asarray(value), args)), (0, 1))(mu, alpha)
+    _, (by_mu, by_alpha) = program("neg_binomial")(value, mu, alpha)
     np.testing.assert_allclose(by_mu, (value - mu) * alpha / mu / (mu + alpha), rtol=1e-11)
     expected = digamma(value + alpha) - digamma(alpha) - np.log1p(mu / alpha) + (mu - value) / (mu + alpha)
     np.testing.assert_allclose(by_alpha, expected, rtol=1e-11)
@@ -69,36 +101,28 @@ def test_parts_depend_on_what_they_say(name: str) -> None:
         single.append(array.reshape(-1, *array.shape[array.ndim - len(parameter.event) :])[0])
     value = np.minimum(value, single[0]) if name.startswith("binomial") else value
     batch = value.shape[: value.ndim - family.event_rank]
-    parts = family.parts(jnp.asarray(value), tuple(single))
+    parts = family.parts(jnp.asarray(value), tuple(map(jnp.asarray, single)))
     assert parts.kernel is None or parts.kernel.shape == batch
     assert parts.normalizer is None or np.shape(parts.normalizer) == ()
     assert parts.carrier is None or parts.carrier.shape == batch
     whole = np.broadcast_to(sum(parts.signed()), batch)
-    repeated = [np.broadcast_to(array, (*batch, *np.shape(array))) for array in single]
-    np.testing.assert_allclose(whole, family.log_density(value, tuple(repeated)), rtol=1e-12)
+    repeated = [np.broadcast_to(array, parameter.shape) for array, parameter in zip(single, parameters, strict=True)]
+    np.testing.assert_allclose(whole, program(name)(value, *repeated)[0], rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", sorted(DISTRIBUTIONS.keys() - NUMPYRO.keys()))
 def test_gradient_of_the_parameters(name: str) -> None:
-    family = DISTRIBUTIONS[name]
     value, parameters, _ = CASES[name]
-    # Counts have no gradient, and matrices leave their set when one element moves.
-    free = [
-        not (parameter.support.discrete or (family.support.discrete and name in family.support.bounds))
-        and len(parameter.event) < 2
-        for name, parameter in family.parameters.items()
-    ]
-    start, unflatten = ravel_pytree([p for p, is_free in zip(parameters, free, strict=True) if is_free])
+    arguments = (value, *parameters)
+    _, gradient = program(name)(*arguments)
+    for i, found in zip(moving(name), gradient, strict=True):
 
-    @jax.jit
-    @jax.value_and_grad
-    def evaluate(flat):
-        moved = iter(unflatten(flat))
-        full = tuple(next(moved) if is_free else jnp.asarray(p) for p, is_free in zip(parameters, free, strict=True))
-        return jnp.sum(family.log_density(jnp.asarray(value), full))
+        def total(flat: np.ndarray) -> float:
+            moved = flat.reshape(arguments[i].shape)
+            return np.sum(program(name)(*arguments[:i], moved, *arguments[i + 1 :])[0])
 
-    numeric = finite_differences(lambda flat: evaluate(flat)[0], np.asarray(start))
-    np.testing.assert_allclose(evaluate(start)[1], numeric, rtol=1e-6, atol=1e-7)
+        numeric = finite_differences(total, arguments[i].ravel())
+        np.testing.assert_allclose(np.ravel(found), numeric, rtol=1e-6, atol=1e-7)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -172,8 +196,13 @@ def test_extremes(name: str, value: float, parameters: tuple[float, ...], expect
 @pytest.mark.parametrize("value", [0.0, 1.0])
 def test_gradient_at_log_odds_of_zero(name: str, leading: tuple[float, ...], value: float) -> None:
     family = DISTRIBUTIONS[name]
-    gradient = jax.grad(lambda eta: family.log_density(jnp.asarray(value), (*map(jnp.asarray, leading), eta)))(0.0)
-    assert float(gradient) == value - 0.5
+
+    @jax.jit
+    @jax.grad
+    def slope(eta):
+        return family.log_density(jnp.asarray(value), (*map(jnp.asarray, leading), eta))
+
+    assert float(slope(0.0)) == value - 0.5
 
 
 IMPOSSIBLE = [
@@ -211,7 +240,7 @@ def test_small_f32_scales(name: str) -> None:
 def test_mv_normal_broadcasts(name: str, batches: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
     batch, matrices = batches
     value, mu, cov = real(*batch, 3), real(3), covariance(*matrices)
-    found = DISTRIBUTIONS[name].log_density(value, (mu, cov if name == "mv_normal" else lower(cov)))
+    found = jax.jit(DISTRIBUTIONS[name].log_density)(value, (mu, cov if name == "mv_normal" else lower(cov)))
     full = np.broadcast_shapes(batch, matrices)
     flat = [np.broadcast_to(a, (*full, *a.shape[a.ndim - r :])).reshape(-1, *a.shape[a.ndim - r :]) for a, r in
             ((value, 1), (mu, 1), (cov, 2))]  # fmt: skip
@@ -236,14 +265,19 @@ def test_as_a_parameter_of_a_model(name: str) -> None:
     density, inputs = bind(b.tree(), data)
     position, given = density.unconstrain({"x": value}, inputs)
     assert given.all()
-    np.testing.assert_allclose(outputs(density, position, inputs)["x"], value, rtol=1e-9, atol=1e-12)
 
-    evaluate = log_density_and_gradient(density, inputs)
-    found, gradient = evaluate(position)
-    jacobian = 0.0
-    if family.transform != "identity":
-        free = jax.jit(jax.jacfwd(lambda q: density.outputs(q, inputs)["x"]))(position)
-        jacobian = log_volume(family.transform, np.asarray(free))
+    @jax.jit
+    def evaluate(q):
+        def constrained(q):
+            x = density.outputs(q, inputs)["x"]
+            return x, x
+
+        jacobian, x = jax.jacfwd(constrained, has_aux=True)(q)
+        return jax.value_and_grad(lambda q: density.log_density(q, inputs))(q), x, jacobian
+
+    (found, gradient), x, free = evaluate(position)
+    np.testing.assert_allclose(x, value, rtol=1e-9, atol=1e-12)
+    jacobian = 0.0 if family.transform == "identity" else log_volume(family.transform, np.asarray(free))
     assert float(found) == pytest.approx(expected(value, *parameters).sum() + jacobian, rel=1e-9)
-    numeric = finite_differences(lambda q: evaluate(q)[0], position)
+    numeric = finite_differences(lambda q: evaluate(q)[0][0], position)
     np.testing.assert_allclose(gradient, numeric, rtol=1e-6, atol=1e-7)

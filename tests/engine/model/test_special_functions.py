@@ -90,5 +90,6 @@ def test_a_sum_of_probabilities_of_0_has_a_gradient() -> None:
 
 
 def test_the_incomplete_beta_function_has_finite_derivatives_at_the_ends() -> None:
+    slopes = jax.jit(jax.grad(betainc, (0, 1, 2)))
     for x in (0.0, 1.0):
-        assert jax.grad(betainc, (0, 1, 2))(2.0, 3.0, x) == (0.0, 0.0, 0.0)
+        assert slopes(2.0, 3.0, x) == (0.0, 0.0, 0.0)

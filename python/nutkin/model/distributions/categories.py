@@ -64,14 +64,13 @@ _ORDERED_LOGISTIC = LogDensity(kernel=_ordered_logistic)
 def _ordered_probit(x: Array, eta: Array, cutpoints: Array) -> Array:
     low, high, is_first, is_last = _between(x, cutpoints)
     a, b = low - eta, high - eta
-    # In the tail in which both are small, where their difference has all its digits.
-    flips = (a > 0) & ~is_first & ~is_last
-    left, right = jnp.where(flips, -b, a), jnp.where(flips, -a, b)
-    log_right = log_ndtr(jnp.where(is_last, 0, right))
-    log_left = log_ndtr(jnp.where(is_first, 0, left))
-    gap = jnp.where(is_first | is_last, 1, log_right - log_left)
-    inner = log_right + log1mexp(gap)
-    return jnp.where(is_first, log_right, jnp.where(is_last, log_ndtr(jnp.where(is_last, -a, 0)), inner))
+    # In the tail in which both are small, where their difference has all its digits. The first and the last category
+    # are a tail.
+    is_tail = is_first | is_last
+    flips = (a > 0) & ~is_first
+    left, right = jnp.where(flips, -b, a), jnp.where(flips | is_last, -a, b)
+    log_right, log_left = log_ndtr(right), log_ndtr(jnp.where(is_tail, 0, left))
+    return log_right + jnp.where(is_tail, 0, log1mexp(jnp.where(is_tail, 1, log_right - log_left)))
 
 
 _ORDERED_PROBIT = LogDensity(kernel=_ordered_probit)

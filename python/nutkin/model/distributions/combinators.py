@@ -366,11 +366,11 @@ def _log_mass(family: Family, parameters: Sequence[Array], lower: Array | None, 
     first, last = jnp.where(has_lower, lower, upper), jnp.where(has_upper, upper, lower)
     first, last = (jnp.where(jnp.isfinite(end), end, 1) for end in (first, last))
     before = jnp.ceil(first) - 1 if family.support.discrete else first
-    below, above = cumulative.log_cdf(before, *parameters), cumulative.log_sf(before, *parameters)
+    below, above = cumulative.tails(before, *parameters)
     is_right = has_lower & (below > -math.log(2))
     below, above = jnp.where(has_lower, below, -np.inf), jnp.where(has_lower, above, 0)
-    up_to = jnp.where(has_upper, cumulative.log_cdf(last, *parameters), 0)
-    beyond = jnp.where(has_upper, cumulative.log_sf(last, *parameters), -np.inf)
+    up_to, beyond = cumulative.tails(last, *parameters)
+    up_to, beyond = jnp.where(has_upper, up_to, 0), jnp.where(has_upper, beyond, -np.inf)
     larger, smaller = jnp.where(is_right, above, up_to), jnp.where(is_right, beyond, below)
     is_whole = smaller == -np.inf
     return larger + jnp.where(is_whole, 0, log1mexp(jnp.where(is_whole, 1, larger - smaller)))

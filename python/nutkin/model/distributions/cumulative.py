@@ -22,7 +22,6 @@ from nutkin.model.distributions.tails import (
     above_0,
     by_log_cumulative_hazard,
     complement,
-    cumulative,
     in_unit,
     log_or_end,
     logaddexp,
@@ -260,7 +259,7 @@ def _ordered(x: Array, eta: Array, cutpoints: Array, standard: Callable[[Array],
 
 
 CUMULATIVES: dict[str, Cumulative] = {
-    name: cumulative(tails)
+    name: Cumulative(tails)
     for name, tails in {
         "normal": on_line(lambda x, mu, sigma: _normal(standardized(x, mu, sigma))),
         "student_t": on_line(_student_t),

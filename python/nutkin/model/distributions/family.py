@@ -82,13 +82,19 @@ class Parts:
 
 @dataclass(frozen=True)
 class Cumulative:
-    """log P(X <= x) and log P(X > x): functions of x and the parameters, which broadcast and are of one floating type.
+    """log P(X <= x) and log P(X > x), by one function of x and the parameters, which broadcast and are of one floating
+    type.
 
     Below the support they are -inf and 0, above it 0 and -inf. Counts are numbers too: x is rounded down.
     """
 
-    log_cdf: Part
-    log_sf: Part
+    tails: Callable[..., tuple[Array, Array]]
+
+    def log_cdf(self, x: Array, *parameters: Array) -> Array:
+        return self.tails(x, *parameters)[0]
+
+    def log_sf(self, x: Array, *parameters: Array) -> Array:
+        return self.tails(x, *parameters)[1]
 
 
 @dataclass(frozen=True)

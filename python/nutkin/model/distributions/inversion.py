@@ -30,8 +30,8 @@ def draw_between(
 ) -> Array:
     """Random values given that first < X <= last; the ends may be infinite."""
     u = unit(key, shape, first.dtype)
-    below, up_to = cumulative.log_cdf(first, *parameters), cumulative.log_cdf(last, *parameters)
-    above, beyond = cumulative.log_sf(first, *parameters), cumulative.log_sf(last, *parameters)
+    below, above = cumulative.tails(first, *parameters)
+    up_to, beyond = cumulative.tails(last, *parameters)
     below, above = jnp.where(first == -np.inf, -np.inf, below), jnp.where(first == -np.inf, 0, above)
     up_to, beyond = jnp.where(last == np.inf, 0, up_to), jnp.where(last == np.inf, -np.inf, beyond)
     # The tail in which both ends are has the digits.
@@ -40,8 +40,8 @@ def draw_between(
     right = jnp.logaddexp(beyond + log1p(-u), above + log(u))
 
     def is_reached(x: Array) -> Array:
-        by_left, by_right = cumulative.log_cdf(x, *parameters) >= left, cumulative.log_sf(x, *parameters) <= right
-        return jnp.where(is_right, by_right, by_left)
+        log_cdf, log_sf = cumulative.tails(x, *parameters)
+        return jnp.where(is_right, log_sf <= right, log_cdf >= left)
 
     largest = jnp.finfo(first.dtype).max
     low, high = (jnp.broadcast_to(jnp.clip(end, -largest, largest), shape) for end in (first, last))

@@ -13,17 +13,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from nutkin.model.distributions.family import Cumulative
 from nutkin.model.incomplete import Tails, at_the_ends
 from nutkin.model.native.elementary import exp, log, log1p
 from nutkin.model.special import log1mexp
 
 _LOG_HALF = -math.log(2)
 _SURELY = 7.0  # exp(-exp(7)) is less than any rounding
-
-
-def cumulative(tails: Callable[..., Tails]) -> Cumulative:
-    return Cumulative(lambda x, *parameters: tails(x, *parameters)[0], lambda x, *parameters: tails(x, *parameters)[1])
 
 
 def _between(lower: float, upper: float, inside: float, tails: Callable[..., Tails]) -> Callable[..., Tails]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -132,17 +132,17 @@ def plain_log_likelihood(r: Regression, intercept, beta, groups, extra) -> jax.A
     return jnp.sum(terms if r.weight is None else r.weight * terms)
 
 
-def assert_equal_with_gradients(actual: Callable, expected: Callable, point: Any, tolerance: float) -> None:
+def assert_equal_with_gradients(actual: Callable, expected: Callable, points: Iterable[Any], tolerance: float) -> None:
     """Values agree relatively; gradients relatively to the largest entry of their block."""
-    value, gradient = jax.jit(jax.value_and_grad(actual))(point)
-    expected_value, expected_gradient = jax.jit(jax.value_and_grad(expected))(
-        jax.tree.map(lambda x: x.astype(float), point)
-    )
-    assert np.isfinite(expected_value)
-    np.testing.assert_allclose(value, expected_value, rtol=tolerance)
-    assert jax.tree.structure(gradient) == jax.tree.structure(expected_gradient)
-    for block, expected_block in zip(jax.tree.leaves(gradient), jax.tree.leaves(expected_gradient), strict=True):
-        assert block.shape == expected_block.shape
-        if block.size:
-            scale = np.max(np.abs(expected_block))
-            np.testing.assert_allclose(block, expected_block, rtol=0, atol=tolerance * max(scale, 1e-300))
+    actual, expected = (jax.jit(jax.value_and_grad(function)) for function in (actual, expected))
+    for point in points:
+        value, gradient = actual(point)
+        expected_value, expected_gradient = expected(jax.tree.map(lambda x: x.astype(float), point))
+        assert np.isfinite(expected_value), point
+        np.testing.assert_allclose(value, expected_value, rtol=tolerance, err_msg=str(point))
+        assert jax.tree.structure(gradient) == jax.tree.structure(expected_gradient)
+        for block, expected_block in zip(jax.tree.leaves(gradient), jax.tree.leaves(expected_gradient), strict=True):
+            assert block.shape == expected_block.shape
+            if block.size:
+                atol = tolerance * max(np.max(np.abs(expected_block)), 1e-300)
+                np.testing.assert_allclose(block, expected_block, rtol=0, atol=atol, err_msg=str(point))

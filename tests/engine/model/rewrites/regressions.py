@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
 import numpy as np
 
 from engine.builder import Builder, Node
@@ -77,3 +81,33 @@ class Regression:
         for number, term in enumerate(terms[1:]):
             total = self.builder.call("subtract" if number % 2 else "add", total, term)
         return total
+
+
+def covering(most_terms: int, **choices: Sequence[Any]) -> list[dict[str, Any]]:
+    """Random `terms`, one of each of the `choices` and a `seed`, for models in which any two kinds meet at least once.
+
+    By a greedy choice, which takes few of many.
+    """
+    random = np.random.default_rng(0)
+
+    def draw() -> dict[str, Any]:
+        terms = random.choice(TERMS, size=random.integers(1, most_terms + 1), replace=False)
+        drawn = {name: values[random.integers(len(values))] for name, values in choices.items()}
+        return {"terms": [str(term) for term in terms], **drawn, "seed": int(random.integers(2**16))}
+
+    drawn = [draw() for _ in range(300)]
+    missing, chosen = set().union(*map(_pairs, drawn)), []
+    while missing:
+        chosen.append(max(drawn, key=lambda kinds: len(_pairs(kinds) & missing)))
+        missing -= _pairs(chosen[-1])
+    return chosen
+
+
+def _pairs(kinds: Mapping[str, Any]) -> set[frozenset]:
+    chosen = [(name, value) for name, value in kinds.items() if name not in ("terms", "seed")]
+    return set(map(frozenset, combinations([*chosen, *(("term", term) for term in kinds["terms"])], 2)))
+
+
+def named(kinds: Mapping[str, Any]) -> str:
+    """Of such a model, for the name of a test."""
+    return "-".join([*(f"{name}={value}" for name, value in kinds.items() if name != "terms"), *kinds["terms"]])

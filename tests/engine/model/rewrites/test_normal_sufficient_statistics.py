@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
-from hypothesis import Phase, given, settings
-from hypothesis import strategies as st
 
 from engine.builder import Builder, Node
-from engine.model.rewrites.agreement import assert_agree, bound, evaluate
-from engine.model.rewrites.regressions import TERMS, Regression
+from engine.model.rewrites.agreement import assert_agree, bound, evaluation
+from engine.model.rewrites.regressions import TERMS, Regression, covering, named
 from nutkin.compile import compilations
 from nutkin.model.rewrites.normal_sufficient_statistics import NAME
 
@@ -32,30 +32,23 @@ def test_each_term(name: str) -> None:
     assert_agree(model.builder, model.data, expected=[NAME])
 
 
-@settings(max_examples=25, deadline=None, derandomize=True, phases=(Phase.explicit, Phase.generate))
-@given(
-    names=st.lists(st.sampled_from(TERMS), min_size=1, max_size=5, unique=True),
-    weighted=st.booleans(),
-    masked=st.booleans(),
-    mean=st.booleans(),
-    groups=st.sampled_from([1, 7]),
-    precision=st.sampled_from(["f64", "f64", "f32"]),
-    n=st.sampled_from([300, 1025]),
-    seed=st.integers(0, 2**16),
+RANDOM_SUMS = covering(
+    5,
+    weighted=(False, True),
+    masked=(False, True),
+    mean=(False, True),
+    groups=(1, 7),
+    precision=("f64", "f32"),
+    n=(300, 1025),
 )
-def test_random_sums_of_terms(
-    names: list[str],
-    weighted: bool,
-    masked: bool,
-    mean: bool,
-    groups: int,
-    precision: str,
-    n: int,
-    seed: int,
-) -> None:
-    model = Regression(n, seed=seed, groups=groups)
-    options = model.options(weighted=weighted, masked=masked, mean=mean)
-    observe(model, [model.term(name) for name in names], **options)
+
+
+@pytest.mark.parametrize("kinds", RANDOM_SUMS, ids=named)
+def test_random_sums_of_terms(kinds: dict[str, Any]) -> None:
+    precision, seed = kinds["precision"], kinds["seed"]
+    model = Regression(kinds["n"], seed=seed, groups=kinds["groups"])
+    options = model.options(weighted=kinds["weighted"], masked=kinds["masked"], mean=kinds["mean"])
+    observe(model, [model.term(name) for name in kinds["terms"]], **options)
     relative = 1e-10 if precision == "f64" else 2e-3
     assert_agree(
         model.builder, model.data, rewrites=[NAME], expected=[NAME], precision=precision, relative=relative, seed=seed
@@ -123,7 +116,7 @@ def test_a_perfect_fit() -> None:
     model.data[next(reversed(model.data))] = 2 - 3 * model.data["data_0"]
     target = assert_agree(model.builder, model.data, expected=[NAME])
     # sigma is the last coordinate: near 0 the residuals decide.
-    value, _ = evaluate(target, np.array([0.0, 2.0, -3.0, -10.0]))
+    value, _ = evaluation(target)(np.array([0.0, 2.0, -3.0, -10.0]))
     assert value > 500 * 9
 
 
