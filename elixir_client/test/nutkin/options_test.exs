@@ -13,14 +13,10 @@ defmodule Nutkin.OptionsTest do
     {:ok, defaults} = Options.validate([], Options.names())
     wire = Options.to_wire(defaults)
 
-    [_, section] = String.split(File.read!(@protocol), "`options` of `sample`")
-    [section | _] = String.split(section, "\n## ")
+    rows = documented("sample")
 
-    rows =
-      for "| `" <> row <- String.split(section, "\n"),
-          do: row |> String.split("|") |> Enum.map(&String.trim(&1, " "))
-
-    assert Enum.sort(for [name | _] <- rows, do: String.trim(name, "`")) == Enum.sort(Map.keys(wire))
+    assert Enum.sort(for [name | _] <- rows, do: String.trim(name, "`")) ==
+             Enum.sort(Map.keys(wire) -- ["redraw"])
 
     for [name, _type, default | _] <- rows, default != "" do
       assert to_string(wire[String.trim(name, "`")]) ==
@@ -28,6 +24,23 @@ defmodule Nutkin.OptionsTest do
     end
 
     assert wire["init"] == %{radius: 2, values: %{}}
+  end
+
+  test "those of predictions are those of the protocol, which says itself how many there are" do
+    options = Nutkin.predict(Nutkin.Model.build(fn -> :ok end), :prior, other: 1)
+    assert {:error, %InvalidOption{expected: expected}} = options
+    names = for [name | _] <- documented("predict"), do: String.trim(name, "`")
+    assert Enum.sort(names) == ~w(chains credit draws of precision redraw seed variables)
+    for name <- names -- ["of", "redraw"], do: assert(expected =~ ":#{name}")
+  end
+
+  # The rows of the table of a request's options.
+  defp documented(request) do
+    [_, section] = String.split(File.read!(@protocol), "`options` of `#{request}`")
+    [section | _] = String.split(section, ["\n## ", "\n`options` of "])
+
+    for "| `" <> row <- String.split(section, "\n"),
+        do: row |> String.split("|") |> Enum.map(&String.trim(&1, " "))
   end
 
   test "every value in range is accepted" do
