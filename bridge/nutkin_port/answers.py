@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import nutkin.model
 import nutkin.sampler
 from nutkin.errors import InvalidData
 from nutkin.model.types import NAMES, show_shape
+from nutkin_port import tensors
 from nutkin_port.messages import Debug, LogDensity
 
 
@@ -40,6 +42,23 @@ def predicted(prediction: nutkin.compile.Prediction, cached: bool, seconds: floa
         "cached": cached,
         "seconds": seconds,
     }
+
+
+def shapes(specs: Iterable[nutkin.model.Spec]) -> dict[str, Any]:
+    return {"nodes": [{"shape": spec.shape, "type": spec.type} for spec in specs]}
+
+
+def parts(values: Iterable[np.ndarray], chunk: int) -> Iterator[dict[str, Any]]:
+    """The bytes of values, one after the other, in pieces of at most so many."""
+    for place, value in enumerate(values):
+        content = tensors.to_bytes(value)
+        for offset in range(0, len(content), chunk):
+            yield {"value": place, "offset": offset, "bytes": content[offset : offset + chunk]}
+
+
+def evaluated(values: Iterable[np.ndarray], cached: bool, seconds: float) -> dict[str, Any]:
+    forms = [{"shape": value.shape, "type": NAMES[value.dtype]} for value in values]
+    return {"values": forms, "cached": cached, "seconds": seconds}
 
 
 def value(target: nutkin.compile.Target, job: LogDensity) -> dict[str, Any]:

@@ -78,6 +78,24 @@ class Debug(LogDensity):
     """Why the model is not finite at such a point."""
 
 
+class Shapes(Body):
+    """Shape and type of these nodes."""
+
+    model: Any
+    data: dict[str, Address]
+    nodes: Sequence[Count]
+    options: LogDensityOptions = LogDensityOptions()
+
+
+class Evaluate(Body):
+    """The values of these nodes, of a model without parameters."""
+
+    model: Any
+    data: dict[str, Address]
+    results: Sequence[Count]
+    options: LogDensityOptions = LogDensityOptions()
+
+
 class PredictOptions(Body):
     """`chains` and `draws`: how many there are where the request brings none."""
 
@@ -133,6 +151,8 @@ TYPES: dict[str, type[Body]] = {
     "log_density": LogDensity,
     "debug": Debug,
     "predict": Predict,
+    "shapes": Shapes,
+    "evaluate": Evaluate,
     "put": Put,
     "ack": Ack,
     "cancel": Cancel,

@@ -26,13 +26,26 @@ from nutkin_port import answers, codec, messages
 from nutkin_port.frames import FrameWriter
 from nutkin_port.limits import Limits
 from nutkin_port.logs import Logs
-from nutkin_port.messages import Ack, Cancel, Compile, Debug, LogDensity, Ping, Predict, Put, Sample, Shutdown
+from nutkin_port.messages import (
+    Ack,
+    Cancel,
+    Compile,
+    Debug,
+    Evaluate,
+    LogDensity,
+    Ping,
+    Predict,
+    Put,
+    Sample,
+    Shapes,
+    Shutdown,
+)
 from nutkin_port.runs import Run
 from nutkin_port.store import Store, Upload
 
 STARTED = time.monotonic()
 
-Job = Compile | Sample | LogDensity | Predict
+Job = Compile | Sample | LogDensity | Predict | Shapes | Evaluate
 RUNS = Sample | Predict  # answered with draws, as far as there is credit
 
 
@@ -93,7 +106,7 @@ class Requests:
     def _dispatch(self, id: int, message: messages.Body) -> None:
         request = self._open.get(id)
         match message:
-            case Compile() | Sample() | LogDensity() | Predict():
+            case Compile() | Sample() | LogDensity() | Predict() | Shapes() | Evaluate():
                 self._accept(id, message)
             case Ping():
                 self._check_free(id)
@@ -199,6 +212,17 @@ class Requests:
         if isinstance(job, Predict):
             self._bind_prediction(request, data, constants)
             return
+        if isinstance(job, Shapes):
+            found = nutkin.compile.shapes(request.model, job.nodes, data, constants, precision=job.options.precision)
+            self._close(request, "shapes", answers.shapes(found))
+            return
+        if isinstance(job, Evaluate):
+            evaluation = nutkin.compile.bind_evaluation(
+                request.model, job.results, data, constants, precision=job.options.precision
+            )
+            pool = self._pool if evaluation.is_compiled() else self._compiler
+            self._work(pool, request, functools.partial(self._compute, evaluation=evaluation))
+            return
         # For one evaluation, no rewrite repays what it prepares.
         rewrites = () if isinstance(job, LogDensity) else job.options.rewrites
         target = nutkin.compile.bind(request.model, data, constants, precision=job.options.precision, rewrites=rewrites)
@@ -233,6 +257,16 @@ class Requests:
         body = answers.predicted(prediction, cached, time.monotonic() - started)
         self._announce(request, body)
         self._start(request, nutkin.sampler.Predictions(prediction), body["seconds"])
+
+    def _compute(self, request: Request, evaluation: nutkin.compile.Evaluation) -> None:
+        started = time.monotonic()
+        values, cached = evaluation.run()
+        for part in answers.parts(values, self._limits.chunk):
+            with self._changed:
+                if self._open.get(request.id) is not request:
+                    return  # cancelled meanwhile
+                self.send("part", request.id, part)
+        self._close(request, "evaluated", answers.evaluated(values, cached, time.monotonic() - started))
 
     def _evaluate(self, request: Request, target: nutkin.compile.Target) -> None:
         self._close(request, "value", answers.value(target, request.job))

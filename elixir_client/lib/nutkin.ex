@@ -53,7 +53,7 @@ defmodule Nutkin do
   A model is compiled once for the shapes of its data: new numbers of the same shapes compile nothing.
   """
 
-  alias Nutkin.{Data, Diagnosis, Error, Fit, Model, Options, Prediction, Run, Tensor, Worker}
+  alias Nutkin.{Data, Diagnosis, Error, Fit, Model, Options, Prediction, Resolution, Run, Tensor, Worker}
   alias Nutkin.Worker.{Client, Request}
 
   @doc """
@@ -336,7 +336,9 @@ defmodule Nutkin do
   def info(worker \\ __MODULE__), do: Client.info(worker)
 
   defp request(type, model, options, point \\ %{}) do
-    with :ok <- check_model(model), {:ok, data} <- Data.encode(model, options.data) do
+    with :ok <- check_model(model),
+         {:ok, data} <- Data.encode(model, options.data),
+         {:ok, model, data} <- Resolution.resolve(model, data, options) do
       body = %{model: Model.to_ir(model), data: data.addresses, options: Options.to_wire(options)}
       {:ok, Request.new(type, Map.merge(body, point), data.blobs)}
     end

@@ -85,6 +85,11 @@ class Builder:
         start, times = self.index(start), self.index(times)
         return Node(self.add("ode", body=body, init=init, start=start, times=times, captures=captures, **fields))
 
+    def custom_gradient(self, value: Any, body: dict[str, Any], inputs: list[Any], captures: list[Any] = ()) -> Node:
+        lists = {"inputs": inputs, "captures": captures}
+        references = {name: [self.index(item) for item in items] for name, items in lists.items()}
+        return Node(self.add("custom_gradient", body=body, value=self.index(value), **references))
+
     def cond(self, predicate: Any, on_true: dict[str, Any], on_false: dict[str, Any], captures: list[Any] = ()) -> Node:
         predicate, captures = self.index(predicate), [self.index(value) for value in captures]
         return Node(self.add("cond", predicate=predicate, captures=captures, on_true=on_true, on_false=on_false))

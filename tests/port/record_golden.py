@@ -96,6 +96,8 @@ def _client() -> dict[str, Recorded]:
             9,
             {**body, "posterior": {}, "options": {"chains": 1, "draws": 100, "redraw": None}},
         ),
+        "client_shapes": ("shapes", 10, {**body, "nodes": [0, 4], "options": {"precision": "f32"}}),
+        "client_evaluate": ("evaluate", 11, {**body, "results": [0]}),
         "client_put": ("put", 3, {**upload, "bytes": SCHOOLS_Y}),
         "client_ack": ("ack", 3, {"chunks": 2}),
         "client_cancel": ("cancel", 3, {}),
@@ -185,6 +187,13 @@ def _port() -> dict[str, Recorded]:
                 "cached": True,
                 "seconds": 0.0,
             },
+        ),
+        "port_shapes": ("shapes", 10, {"nodes": [{"shape": [8], "type": "f64"}, {"shape": [], "type": "s32"}]}),
+        "port_part": ("part", 11, {"value": 0, "offset": 16, "bytes": bytes(8)}),
+        "port_evaluated": (
+            "evaluated",
+            11,
+            {"values": [{"shape": [3], "type": "c64"}], "cached": True, "seconds": 0.5},
         ),
         "port_progress": (
             "progress",

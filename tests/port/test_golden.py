@@ -16,7 +16,23 @@ from port import record_golden
 
 FRAMES = sorted(record_golden.GOLDEN.glob("*.frame"))
 CLIENT_FRAMES = [path for path in FRAMES if path.stem.startswith("client_")]
-PORT_TYPES = {"hello", "need", "compiled", "progress", "draws", "done", "diagnosis", "value", "pong", "log", "error"}
+PORT_TYPES = {
+    *(
+        "hello",
+        "need",
+        "compiled",
+        "progress",
+        "draws",
+        "done",
+        "diagnosis",
+        "value",
+        "shapes",
+        "part",
+        "evaluated",
+        "pong",
+    ),
+    *("log", "error"),
+}
 
 
 def from_json(value: Any) -> Any:

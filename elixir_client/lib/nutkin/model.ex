@@ -74,7 +74,7 @@ defmodule Nutkin.Model do
   """
   @spec build((() -> term())) :: t()
   def build(fun) when is_function(fun, 0) do
-    {nodes, blobs} = Builder.run(fun)
+    {nodes, blobs, _given} = Builder.run(fun)
     %__MODULE__{nodes: nodes, blobs: blobs}
   end
 

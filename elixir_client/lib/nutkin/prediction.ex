@@ -2,8 +2,9 @@ defmodule Nutkin.Prediction do
   @moduledoc false
   # The request for what a model predicts from draws of its parameters.
 
-  alias Nutkin.{Blob, Data, Fit, Model, Options, Tensor}
+  alias Nutkin.{Blob, Data, Fit, Model, Options, Resolution, Tensor}
   alias Nutkin.Error.InvalidData
+  alias Nutkin.Model.Traced
   alias Nutkin.Worker.Request
 
   @typedoc "A fit, the draws of parameters by name, or `:prior` for none."
@@ -18,6 +19,8 @@ defmodule Nutkin.Prediction do
           {:ok, Request.t(), Options.valid()} | {:error, Nutkin.Error.t()}
   def request(model, source, of, options) do
     with {:ok, data} <- Data.encode(model, options.data, :some),
+         model = Traced.without_missing(model, Map.keys(data.addresses)),
+         {:ok, model, data} <- Resolution.resolve(model, data, options),
          {:ok, tensors} <- tensors(source, Model.parameters(model) -- Map.get(options, :redraw, [])) do
       form = form(source, tensors, options)
       blobs = Map.new(tensors, fn {name, tensor} -> {name, blob(tensor)} end)

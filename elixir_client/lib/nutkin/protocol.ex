@@ -51,6 +51,10 @@ defmodule Nutkin.Protocol do
           | {:done, done()}
           | {:value, %{value: Tensor.Type.element(), gradient: Tensor.t(), position: Tensor.t()}}
           | {:diagnosis, Diagnosis.t()}
+          | {:shapes, [%{shape: tuple(), type: String.t()}]}
+          | {:part, %{value: non_neg_integer(), offset: non_neg_integer(), bytes: binary()}}
+          | {:evaluated,
+             %{values: [%{shape: tuple(), type: String.t()}], cached: boolean(), seconds: number()}}
           | {:pong, map()}
           | {:log, %{level: Logger.level(), source: String.t(), text: String.t()}}
           | {:error, Error.t()}
@@ -62,6 +66,7 @@ defmodule Nutkin.Protocol do
 
   @parameter [name: :string, shape: :shape, type: :string, size: :count]
   @deterministic [name: :string, shape: :shape, type: :string]
+  @form [shape: :shape, type: :string]
   @chain [
     chain: :count,
     draws: :count,
@@ -157,6 +162,9 @@ defmodule Nutkin.Protocol do
          cause: {:nullable, {:fields, @cause}},
          text: :string
        ]},
+    "shapes" => {:shapes, [nodes: {:list, {:fields, @form}}]},
+    "part" => {:part, [value: :count, offset: :count, bytes: :string]},
+    "evaluated" => {:evaluated, [values: {:list, {:fields, @form}}, cached: :boolean, seconds: :number]},
     "pong" =>
       {:pong,
        [
@@ -261,6 +269,7 @@ defmodule Nutkin.Protocol do
 
   defp finish(:progress, fields), do: {:progress, struct!(Progress, fields)}
   defp finish(:draws, fields), do: {:draws, struct!(Draws, fields)}
+  defp finish(:shapes, fields), do: {:shapes, fields.nodes}
   defp finish(:need, fields), do: {:need, fields.blobs}
   defp finish(:value, fields), do: {:value, %{fields | value: Tensor.to_number(fields.value)}}
   defp finish(:diagnosis, fields), do: {:diagnosis, Diagnosis.new(fields)}

@@ -3,6 +3,9 @@
 Imports `nutkin.model`; imported by `nutkin.sampler`.
 """
 
+from nutkin.compile.evaluation import Evaluation as Evaluation
+from nutkin.compile.evaluation import bind_evaluation as bind_evaluation
+from nutkin.compile.evaluation import shapes as shapes
 from nutkin.compile.executables import EXECUTABLES as EXECUTABLES
 from nutkin.compile.executables import Executables as Executables
 from nutkin.compile.executables import compilations as compilations

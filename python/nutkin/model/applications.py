@@ -9,7 +9,7 @@ from typing import Any
 from jax import Array
 
 from nutkin.errors import InvalidModel
-from nutkin.model.control import Function, plan_cond, plan_scan, plan_while
+from nutkin.model.control import Function, plan_cond, plan_custom_gradient, plan_scan, plan_while
 from nutkin.model.distributions.log_probability import plan_log_probability
 from nutkin.model.evaluation import apply, operand
 from nutkin.model.ir import (
@@ -18,6 +18,7 @@ from nutkin.model.ir import (
     Call,
     Cond,
     Constant,
+    CustomGradient,
     Element,
     LogProbability,
     Node,
@@ -34,7 +35,7 @@ from nutkin.model.plan import SEVERAL, Plan
 from nutkin.model.steps import Application, Input, Number, Step
 from nutkin.model.types import Spec, literal_spec
 
-Applied = Call | Element | LogProbability | Scan | While | Cond | Ode
+Applied = Call | Element | LogProbability | Scan | While | Cond | Ode | CustomGradient
 """The nodes that compute a value of earlier ones."""
 
 
@@ -60,6 +61,8 @@ def plan_node(node: Applied, nodes: Sequence[Node], steps: Sequence[Step], preci
             plan = plan_while(node, specs, function_of, precision)
         case Cond():
             plan = plan_cond(node, specs, function_of, precision)
+        case CustomGradient():
+            plan = plan_custom_gradient(node, specs, function_of, precision)
         case Ode():
             plan = plan_ode(node, specs, function_of, precision)
     return Application(plan, args, node)

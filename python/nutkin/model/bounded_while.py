@@ -99,4 +99,10 @@ def _replace_floats(values: Values, floats: Values) -> Values:
 def _cotangents(values: Values, floats: Values) -> tuple[Any, ...]:
     """Cotangents for all values: those of floats are given, integers have none."""
     fresh = iter(floats)
-    return tuple(next(fresh) if _is_float(x) else np.zeros(x.shape, jax.dtypes.float0) for x in values)
+    return tuple(next(fresh) if _is_float(x) else zero_cotangent(x) for x in values)
+
+
+def zero_cotangent(x: Array) -> Any:
+    """The cotangent of what nothing depends on."""
+    is_differentiable = jnp.issubdtype(x.dtype, jnp.inexact)
+    return jnp.zeros_like(x) if is_differentiable else np.zeros(x.shape, jax.dtypes.float0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -14,9 +14,11 @@ from nutkin.model.distributions import DISTRIBUTIONS, Family, find_family, spoke
 from nutkin.model.distributions.shapes import event_sizes, observed_batch, variable_shape
 from nutkin.model.growth import lengths
 from nutkin.model.ir import (
+    SINKS,
     Call,
     Cond,
     Constant,
+    CustomGradient,
     Data,
     Deterministic,
     Drawn,
@@ -32,6 +34,7 @@ from nutkin.model.ir import (
     Scan,
     While,
     expression,
+    is_unbounded,
     label,
     references,
 )
@@ -53,7 +56,7 @@ from nutkin.model.steps import (
 )
 from nutkin.model.supports import INTERVAL, Support
 from nutkin.model.transforms import TRANSFORMS
-from nutkin.model.types import DTYPES, Spec, kind, literal_spec, narrow, show_shape
+from nutkin.model.types import DTYPES, Spec, is_complex, literal_spec, narrow, show_shape
 
 MAX_ELEMENTS = 2**31  # of any tensor of a model: 16 GiB in f64
 
@@ -74,6 +77,8 @@ def check(
     checker = _Checker(model, data, constants, precision)
     for index, node in enumerate(model.nodes):
         with located(model, index):
+            if isinstance(node, (RandomVariable, LogProbability, *SINKS)):
+                _check_real(node, checker.steps)
             if not isinstance(node, Element):
                 check_single(references(node).values(), model.nodes, checker.steps)
             step = checker.step(node, index)
@@ -111,9 +116,13 @@ class _Checker:
         self.steps: list[Step] = []
         self.checks: list[ValueCheck] = []
         self.centerings: list[Centering] = []  # behind the steps of the nodes
+        self.varying: set[int] = set()  # the nodes that depend on parameters
         self.given: set[int] = set()  # the nodes that are inputs, or computed from inputs and numbers alone
 
     def append(self, step: Step) -> None:
+        is_parameter = isinstance(step, Variable | DrawnParameter)
+        if is_parameter or (isinstance(step, Application) and not self.varying.isdisjoint(step.args)):
+            self.varying.add(len(self.steps))
         if isinstance(step, Input) or (
             isinstance(step, Application) and self._is_known(step.args) and not self.given.isdisjoint(step.args)
         ):
@@ -136,7 +145,7 @@ class _Checker:
                 return Input(label(node), self._input_spec(self.constants[node.blob]))
             case Constant():
                 return Number(literal_spec(node.value, precision=self.precision))
-            case Call() | Element() | LogProbability() | Scan() | While() | Cond() | Ode():
+            case Call() | Element() | LogProbability() | Scan() | While() | Cond() | Ode() | CustomGradient():
                 return self._application(node, index)
             case RandomVariable():
                 return self._variable(node, index)
@@ -153,6 +162,12 @@ class _Checker:
 
     def _application(self, node: Applied, index: int) -> Application:
         application = plan_node(node, self.model.nodes, self.steps, self.precision)
+        if is_unbounded(node) and not self.varying.isdisjoint(application.args):
+            raise InvalidModel(
+                "a loop over what depends on parameters must have a bound, for the sake of its gradient",
+                expected="the option max_steps",
+                found="none",
+            )
         if isinstance(node, Call):
             _check_declared(node, application.spec, InvalidModel, precision=self.precision)
         paths = tuple(references(node))
@@ -165,8 +180,6 @@ class _Checker:
         return application
 
     def _input_spec(self, spec: Spec) -> Spec:
-        if kind(spec.type) == "c":
-            raise InvalidData("a model cannot hold complex tensors", expected="a real type", found=spec.type)
         if 0 in spec.shape:
             raise InvalidData(
                 "the tensor is empty", expected="axes of at least one element", found=show_shape(spec.shape)
@@ -328,6 +341,17 @@ class _Checker:
             ValueCheck(index, f"{what} of {expression(self.model.nodes, index)}", value, support, bounds, mask)
         )
         return True
+
+
+def _check_real(node: Node, steps: Sequence[Step]) -> None:
+    for path, index in references(node).items():
+        if steps[index].spec.type != SEVERAL and is_complex(steps[index].spec.type):
+            raise InvalidModel(
+                f"the {spoken(path.removeprefix('args.'))} is complex",
+                expected="real numbers",
+                found=str(steps[index].spec),
+                hint="real, imag, abs and phase give real numbers",
+            )
 
 
 def _check_size(step: Step) -> None:

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+import jax
 import jax.numpy as jnp
 from jax import Array, lax
 
 from nutkin.errors import InvalidModel
-from nutkin.model.bounded_while import bounded_while
-from nutkin.model.ir import Body, Cond, Scan, While
+from nutkin.model.bounded_while import bounded_while, zero_cotangent
+from nutkin.model.ir import Body, Cond, CustomGradient, Scan, While
 from nutkin.model.plan import Plan, broadcast_shapes, cast
 from nutkin.model.types import Spec, merge, show_shape
 
@@ -56,13 +57,16 @@ def plan_while(node: While, specs: Sequence[Spec], plan_body: PlanBody, precisio
     count = len(carried)
 
     def run(*operands: Array) -> tuple[Array, ...]:
-        return bounded_while(
-            lambda carry, known: condition(*carry, *known)[0] != 0,
-            lambda carry, known: _typed(body(*carry, *known), carried),
-            operands[:count],
-            operands[count:],
-            node.max_steps,
-        )
+        def goes_on(carry: tuple[Array, ...], known: tuple[Array, ...]) -> Array:
+            return condition(*carry, *known)[0] != 0
+
+        def step(carry: tuple[Array, ...], known: tuple[Array, ...]) -> tuple[Array, ...]:
+            return _typed(body(*carry, *known), carried)
+
+        init, known = operands[:count], operands[count:]
+        if node.max_steps is None:
+            return lax.while_loop(lambda carry: goes_on(carry, known), lambda carry: step(carry, known), init)
+        return bounded_while(goes_on, step, init, known, node.max_steps)
 
     return Plan.several(carried, _types(carried, captures), run)
 
@@ -101,6 +105,34 @@ def plan_cond(node: Cond, specs: Sequence[Spec], plan_body: PlanBody, precision:
         return lax.cond(predicate != 0, side(function), side(other), *known)
 
     return Plan.several(specs, _types((predicate,), captures), run)
+
+
+def plan_custom_gradient(node: CustomGradient, specs: Sequence[Spec], plan_body: PlanBody, precision: str) -> Plan:
+    """-> the value; the gradients that the body gives have the shapes of the inputs."""
+    value, inputs, captures = _split(specs, 1, len(node.inputs))
+    given, body = plan_body(node.body, (*value, *inputs, *captures))
+    if [spec.shape for spec in given] != [spec.shape for spec in inputs]:
+        raise InvalidModel(
+            "the gradients must have the shapes of the inputs",
+            expected=", ".join(show_shape(spec.shape) for spec in inputs),
+            found=", ".join(show_shape(spec.shape) for spec in given),
+        )
+
+    @jax.custom_vjp
+    def run(value: Array, *rest: Array) -> Array:
+        return value
+
+    def forwards(value: Array, *rest: Array) -> tuple[Array, tuple[Array, ...]]:
+        return value, rest
+
+    def backwards(rest: tuple[Array, ...], gradient: Array) -> tuple[Array, ...]:
+        inner = _typed(body(gradient, *rest), inputs)
+        others = (zero_cotangent(x) for x in rest[len(inputs) :])
+        return (jnp.zeros_like(gradient), *inner, *others)
+
+    run.defvjp(forwards, backwards)
+    (spec,) = value
+    return Plan(spec.shape, spec.type, _types(value, inputs, captures), run)
 
 
 def _length(node: Scan, xs: Sequence[Spec]) -> int:

@@ -11,10 +11,10 @@ import numpy as np
 from jax import Array, lax
 
 from nutkin.errors import InvalidModel
-from nutkin.model import special_functions
+from nutkin.model import complex_numbers, special_functions
 from nutkin.model.native import elementary
 from nutkin.model.plan import Operands, Plan, Planner, broadcast_shapes, broadcasts_to, cast, widened
-from nutkin.model.types import DTYPES, bits, is_float, is_integer, show_shape
+from nutkin.model.types import DTYPES, bits, is_complex, is_float, is_integer, narrow, show_shape
 
 
 def _arithmetic(function: Callable[..., Array]) -> Planner:
@@ -115,6 +115,21 @@ def _remainder(x: Array, y: Array) -> Array:
     return lax.rem(*jnp.broadcast_arrays(x, y))
 
 
+def _abs(operands: Operands) -> Plan:
+    is_real = not is_complex(operands.first.type)
+    return (_arithmetic(jnp.abs) if is_real else complex_numbers.absolute)(operands)
+
+
+def _native(function: Callable[[Array], Array], of_complex: Callable[[Array], Array]) -> Planner:
+    return _floating(lambda x: of_complex(x) if jnp.iscomplexobj(x) else function(x))
+
+
+def stop_gradient(operands: Operands) -> Plan:
+    """The same value, as if it depended on nothing."""
+    spec = operands.first
+    return Plan(spec.shape, spec.type, (spec.type,), lax.stop_gradient)
+
+
 def _quotient(operands: Operands) -> Plan:
     merged = operands.merged()
     if not is_integer(merged):
@@ -188,12 +203,16 @@ def clip(operands: Operands) -> Plan:
 
 
 def as_type(operands: Operands) -> Plan:
-    """Convert, to floats no wider than the precision."""
-    wanted = operands.options["type"]
-    if is_float(wanted) and bits(wanted) > bits(operands.precision):
-        wanted = operands.precision
-    # NumPy, which holds what depends on no parameter, converts infinities otherwise.
-    return Plan(operands.first.shape, wanted, (operands.first.type,), lambda x: cast(jnp.asarray(x), wanted))
+    """Convert, to nothing wider than the precision. Of a float that is beyond the integers of a type the low bits stay."""
+    wanted = narrow(operands.options["type"], precision=operands.precision)
+    given = operands.first.type
+    wraps = is_float(given) and is_integer(wanted) and bits(wanted) < 64
+
+    def run(x: Array) -> Array:
+        x = jnp.asarray(x)  # NumPy, which holds what depends on no parameter, converts infinities otherwise
+        return jnp.where(jnp.isinf(x), cast(x, wanted), cast(cast(x, "s64"), wanted)) if wraps else cast(x, wanted)
+
+    return Plan(operands.first.shape, wanted, (given,), run)
 
 
 def bitcast(operands: Operands) -> Plan:
@@ -242,12 +261,12 @@ BINARY: dict[str, Planner] = {
 
 UNARY: dict[str, Planner] = {
     "negate": _arithmetic(jnp.negative),
-    "abs": _arithmetic(jnp.abs),
+    "abs": _abs,
     "sign": _arithmetic(jnp.sign),
-    "exp": _floating(elementary.exp),
+    "exp": _native(elementary.exp, jnp.exp),
     "expm1": _floating(jnp.expm1),
-    "log": _floating(elementary.log),
-    "log1p": _floating(elementary.log1p),
+    "log": _native(elementary.log, jnp.log),
+    "log1p": _native(elementary.log1p, jnp.log1p),
     "sqrt": _floating(jnp.sqrt),
     "rsqrt": _floating(lax.rsqrt),
     "cbrt": _floating(jnp.cbrt),

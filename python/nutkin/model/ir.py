@@ -161,13 +161,14 @@ class Scan(_Form, tag="scan", kw_only=True):
 class While(_Form, tag="while", kw_only=True):
     """A loop while `condition` gives a number that is not 0. Both bodies take the carried values and `captures`.
 
-    The node gives the last carried values; floats are NaN where the loop has not ended after `max_steps`.
+    The node gives the last carried values; floats are NaN where the loop has not ended after `max_steps`. Without these
+    it has no gradient.
     """
 
     init: tuple[Reference, ...]
     condition: Body
     body: Body
-    max_steps: Size
+    max_steps: Size | None = None
     captures: tuple[Reference, ...] = ()
     name: Name | None = None
 
@@ -200,10 +201,23 @@ class Ode(_Form, tag="ode", kw_only=True):
     name: Name | None = None
 
 
+class CustomGradient(_Form, tag="custom_gradient", kw_only=True):
+    """`value`, as if its gradient were what the body says: it takes the gradient of what follows by the value, the
+    `inputs` and the `captures`, and gives the gradients by the inputs. Nothing else has any."""
+
+    value: Reference
+    inputs: tuple[Reference, ...]
+    body: Body
+    captures: tuple[Reference, ...] = ()
+    name: Name | None = None
+
+
 class Body(_Form, tag=False, kw_only=True):
     """The nodes of a function of its arguments, and the references to its results among them."""
 
-    nodes: tuple[Constant | Call | Element | Argument | LogProbability | Scan | While | Cond | Ode, ...]
+    nodes: tuple[
+        Constant | Call | Element | Argument | LogProbability | Scan | While | Cond | Ode | CustomGradient, ...
+    ]
     results: tuple[Reference, ...]
 
 
@@ -221,6 +235,7 @@ Node = (
     | While
     | Cond
     | Ode
+    | CustomGradient
 )
 
 SINKS = (Observe, Factor, Deterministic)
@@ -295,6 +310,8 @@ def references(node: Node | Predict | Argument) -> dict[str, int]:
             return {**_listed("init", node.init), **_listed("captures", node.captures)}
         case Cond():
             return {"predicate": node.predicate, **_listed("captures", node.captures)}
+        case CustomGradient():
+            return {"value": node.value, **_listed("inputs", node.inputs), **_listed("captures", node.captures)}
         case LogProbability():
             return {"value": node.value, **{f"args.{name}": reference for name, reference in node.args.items()}}
         case RandomVariable() | Predict():
@@ -314,6 +331,12 @@ def references(node: Node | Predict | Argument) -> dict[str, int]:
 
 def _listed(field: str, items: Sequence[int]) -> dict[str, int]:
     return {f"{field}[{i}]": reference for i, reference in enumerate(items)}
+
+
+def is_unbounded(node: Node) -> bool:
+    """Whether there is a loop in it without a bound on its steps."""
+    inner = (other for body in bodies(node).values() for other in body.nodes)
+    return (isinstance(node, While) and node.max_steps is None) or any(map(is_unbounded, inner))
 
 
 BODY_FIELDS = ("condition", "body", "on_true", "on_false")

@@ -8,10 +8,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from nutkin.errors import InvalidModel
-from nutkin.model import diagonals, elementwise, indexing, linear_algebra, ordering, reductions, structural, windows
+from nutkin.model import (
+    complex_numbers,
+    diagonals,
+    elementwise,
+    indexing,
+    linear_algebra,
+    ordering,
+    reductions,
+    structural,
+    windows,
+)
 from nutkin.model.options import OPTIONS
 from nutkin.model.plan import Operands, Plan, Planner
-from nutkin.model.types import Spec
+from nutkin.model.types import Spec, is_complex
 
 
 @dataclass(frozen=True)
@@ -28,6 +38,11 @@ OPERATIONS: dict[str, Operation] = {
     **{name: Operation(planner, 2) for name, planner in elementwise.BINARY.items()},
     **{name: Operation(planner, 1) for name, planner in elementwise.UNARY.items()},
     **{name: Operation(planner, 3) for name, planner in elementwise.TERNARY.items()},
+    **{name: Operation(planner, 1) for name, planner in complex_numbers.UNARY.items()},
+    "complex": Operation(complex_numbers.complex, 2),
+    "fft": Operation(complex_numbers.fft, 1, ("axis", "length")),
+    "ifft": Operation(complex_numbers.ifft, 1, ("axis", "length")),
+    "stop_gradient": Operation(elementwise.stop_gradient, 1),
     "as_type": Operation(elementwise.as_type, 1, required=("type",)),
     "bitcast": Operation(elementwise.bitcast, 1, required=("type",)),
     "select": Operation(elementwise.select, 3),
@@ -84,11 +99,11 @@ OPERATIONS: dict[str, Operation] = {
 }
 
 
-_COMPLEX = "its results are complex, and a model holds real numbers"
 _FUNCTION = "write a scan, whose body is a function"
 WITHOUT: dict[str, str] = {
-    **dict.fromkeys(("fft", "ifft", "fft2", "ifft2", "rfft", "irfft", "complex", "conjugate", "phase"), _COMPLEX),
     **dict.fromkeys(("reduce", "window_reduce", "map"), _FUNCTION),
+    **dict.fromkeys(("fft2", "ifft2"), "apply fft along one axis, then along the other"),
+    **dict.fromkeys(("rfft", "irfft"), "fft and ifft take real numbers too"),
 }
 """Operations of Nx that models do not have, and why, or what there is instead."""
 
@@ -121,6 +136,13 @@ def plan_call(name: str, specs: tuple[Spec, ...], options: Mapping[str, Any], *,
     for option in operation.required:
         if option not in options:
             raise InvalidModel(f"the option {option} is missing", expected=OPTIONS[option][1], found="nothing")
+    if name in complex_numbers.REAL_ONLY and any(is_complex(spec.type) for spec in specs):
+        raise InvalidModel(
+            f"{name} has no meaning for complex numbers",
+            expected="real numbers",
+            found=" and ".join(spec.type for spec in specs if is_complex(spec.type)),
+            hint="real, imag, abs and phase give real numbers",
+        )
     given = {option: value for option, value in options.items() if value is not None}
     return operation.planner(Operands(specs, given, precision))
 

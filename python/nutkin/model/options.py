@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from nutkin.model import linear_algebra, ordering, structural, windows
-from nutkin.model.types import DTYPES, kind
+from nutkin.model.types import DTYPES
 
 Kind = tuple[Callable[[Any], bool], str]
 
@@ -32,8 +32,8 @@ def _is_boolean(value: Any) -> bool:
     return isinstance(value, bool)
 
 
-def _is_real_type(value: Any) -> bool:
-    return isinstance(value, str) and value in DTYPES and kind(value) != "c"
+def _is_type(value: Any) -> bool:
+    return isinstance(value, str) and value in DTYPES
 
 
 def _is_order(value: Any) -> bool:
@@ -73,7 +73,7 @@ OPTIONS: dict[str, Kind] = {
     **dict.fromkeys(("axis", "power", "offset", "k", "order", "ddof"), _INTEGER),
     **dict.fromkeys(("strides", "window_dilations", "input_dilation", "kernel_dilation"), _PER_AXIS),
     **dict.fromkeys(("shape", "window", "repetitions"), _SIZES),
-    **dict.fromkeys(("feature_group_size", "batch_group_size"), _SIZE),
+    **dict.fromkeys(("feature_group_size", "batch_group_size", "length"), _SIZE),
     **dict.fromkeys(("keep_axes", "keep_axis", "reverse", "lower", "left_side", "equal_nan"), _BOOLEAN),
     **dict.fromkeys(("rtol", "atol", "q"), _NUMBER),
     "transform_a": _one_of(linear_algebra.TRANSFORMS_OF_A),
@@ -82,5 +82,5 @@ OPTIONS: dict[str, Kind] = {
     "padding": (_is_padding, "valid, same, or a list of pairs [low, high]"),
     "padding_config": (_is_padding_config, "a list of [low, high, interior], the last of at least 0"),
     "ord": (_is_order, "a number, or one of " + ", ".join(linear_algebra.ORDERS)),
-    "type": (_is_real_type, "one of " + ", ".join(name for name in DTYPES if kind(name) != "c")),
+    "type": (_is_type, "one of " + ", ".join(DTYPES)),
 }

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
@@ -80,11 +81,16 @@ Planner = Callable[[Operands], Plan]
 
 
 def cast(x: Array | np.ndarray, type_name: str) -> Array:
-    """Convert as `Nx.as_type/2`: floats are truncated towards zero, NaN becomes 0, infinities the extreme integers."""
+    """Convert as `Nx.as_type/2`: floats are truncated towards zero, NaN becomes 0, infinities the extreme
+    integers, complex numbers their real parts."""
     if type_name == SEVERAL:
         return x
     dtype = DTYPES[type_name]
-    return x if x.dtype == dtype else lax.convert_element_type(x, dtype)
+    if x.dtype == dtype:
+        return x
+    if jnp.iscomplexobj(x) and dtype.kind != "c":
+        x = lax.real(x)
+    return lax.convert_element_type(x, dtype)
 
 
 def widened(planner: Planner) -> Planner:

@@ -65,6 +65,10 @@ def is_float(name: str) -> bool:
     return kind(name) in ("f", "bf")
 
 
+def is_complex(name: str) -> bool:
+    return kind(name) == "c"
+
+
 @dataclass(frozen=True)
 class Spec:
     """Shape and type of a tensor. `literal` is set for a number written in the model: it has no type of its own."""
@@ -103,6 +107,8 @@ def merge_types(left: str, right: str) -> str:
         return f"s{max(min(2 * bits(low), 64), bits(high))}"
     if kind(low) == "bf" and kind(high) == "f" and bits(high) < bits(low):
         return low
+    if is_float(low) and kind(high) == "c":
+        return f"c{max(2 * bits(low), bits(high), 64)}"
     return high
 
 
@@ -131,8 +137,20 @@ def to_floating(name: str, *, precision: str) -> str:
 
 
 def narrow(name: str, *, precision: str) -> str:
-    """The type in which a model holds a tensor: floats wider than its precision are narrowed to it."""
+    """The type in which a model holds a tensor: what is wider than its precision is narrowed to it."""
+    if is_complex(name):
+        return "c64" if precision == "f32" else name
     return precision if is_float(name) and bits(name) > bits(precision) else name
+
+
+def complex_of(name: str, *, precision: str) -> str:
+    """The complex type of numbers whose parts are of this type."""
+    return name if is_complex(name) else f"c{2 * max(32, bits(to_floating(name, precision=precision)))}"
+
+
+def real_of(name: str, *, precision: str) -> str:
+    """The type of the parts of a complex number; that of others, as floats."""
+    return f"f{bits(name) // 2}" if is_complex(name) else to_floating(name, precision=precision)
 
 
 def fits(value: int, name: str) -> bool:

@@ -302,8 +302,20 @@ def test_declared_type_of_data() -> None:
     assert (error.node, error.expected, error.found) == ("y", "s64", "f64")
 
 
-def test_complex_and_empty_data() -> None:
-    assert refused_data(InvalidData, {"y": np.ones(3, complex)}).found == "c128"
+def test_complex_terms() -> None:
+    error = refused_data(InvalidModel, {"y": np.ones(3, complex)})
+    assert (error.node, error.message, error.found) == ("f", "f: the value is complex", "c128 {3}")
+
+
+def test_complex_numbers_have_no_order() -> None:
+    b = Builder()
+    b.factor("f", b.call("max", b.data("y"), 0))
+    with pytest.raises(InvalidModel) as caught:
+        bind(b.tree(), {"y": np.ones(3, complex)})
+    assert (caught.value.found, caught.value.expected) == ("c128", "real numbers")
+
+
+def test_empty_data() -> None:
     assert refused_data(InvalidData, {"y": np.ones((3, 0))}).found == "{3, 0}"
 
 

@@ -232,3 +232,55 @@ def test_wrong_loops_say_what_is_wrong(b, message):
     with pytest.raises(InvalidModel, match=message) as raised:
         densities.bind(b.tree(), {}, b.tensors)
     assert raised.value.index is not None
+
+
+def refused(b):
+    with pytest.raises(InvalidModel) as raised:
+        densities.bind(b.tree(), {}, b.tensors)
+    return raised.value
+
+
+def test_a_gradient_of_ones_own():
+    b = Builder()
+    x = b.rv("x", "normal", {"mu": 0.0, "sigma": 1.0}, shape=(2,))
+    scale = b.rv("scale", "normal", {"mu": 0.0, "sigma": 1.0})
+
+    def gradient(i, g, x, scale):
+        return [i.call("multiply", i.call("multiply", g, scale), x)]
+
+    value = b.custom_gradient(b.call("sum", b.call("exp", x)), body(3, gradient), [x], [scale])
+    b.deterministic("value", value)
+    b.factor("f", value)
+    q = np.array([0.3, -1.2, 2.0])
+    np.testing.assert_allclose(evaluate(b, "value", position=q)[0], np.exp(q[:2]).sum())
+    density, inputs = densities.bind(b.tree(), None, b.tensors)
+    _, found = densities.log_density_and_gradient(density, inputs)(q)
+    # The captured scale has none but that of its own distribution.
+    np.testing.assert_allclose(found, [*(2.0 * q[:2] - q[:2]), -2.0])
+
+
+def test_gradients_that_do_not_fit_the_inputs():
+    b = Builder()
+    x = b.rv("x", "normal", {"mu": 0.0, "sigma": 1.0}, shape=(2,))
+    b.factor("f", b.custom_gradient(b.call("sum", x), body(2, lambda i, g, x: [g]), [x]))
+    error = refused(b)
+    assert (error.expected, error.found) == ("{2}", "{}")
+
+
+def halved(b, x):
+    """x, halved until it is below 1."""
+    condition = body(1, lambda i, x: [i.call("greater", x, 1.0)])
+    return b.elem(b.while_(condition, body(1, lambda i, x: [i.call("divide", x, 2.0)]), [x]), 0)
+
+
+def test_a_loop_without_a_bound_over_data():
+    b = Builder()
+    b.deterministic("last", halved(b, b.data("y")))
+    assert evaluate(b, "last", position=[], data={"y": np.array(1000.0)})[0] == 1000 / 1024
+
+
+def test_a_loop_without_a_bound_over_parameters():
+    b = Builder()
+    b.factor("f", halved(b, b.rv("x", "normal", {"mu": 0.0, "sigma": 1.0})))
+    error = refused(b)
+    assert (error.node, error.expected) == ("while", "the option max_steps")

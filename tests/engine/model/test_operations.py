@@ -27,6 +27,7 @@ POSITIVE = np.array([0.1, 1.0, 2.5, 40.0])
 INTS = np.array([-7, -1, 0, 3, 8])
 DIVISORS = np.array([2, -3, 5, -2, 3])
 BYTES = np.array([0, 1, 200, 255], np.uint8)
+COMPLEX = X + 1j * np.flip(X)
 CUBE = np.arange(24.0).reshape(2, 3, 4) - 11
 
 
@@ -204,6 +205,28 @@ VALUES = [
     ("put_diagonal", (X, INTS[:2].copy()), {"offset": 1}, np.array([[-2.5, -7, 0.5], [1.5, 2.5, -1]])),
     ("tril", (CUBE,), {"k": -1}, np.tril(CUBE, -1)),
     ("triu", (X,), {"k": 1}, np.triu(X, 1)),
+    ("stop_gradient", (X,), {}, X),
+    ("complex", (X, Y), {}, X + 1j * Y),
+    ("complex", (1, np.float32(X)), {}, np.complex64(1 + 1j * X)),
+    ("real", (COMPLEX,), {}, COMPLEX.real),
+    ("real", (X,), {}, X),
+    ("imag", (np.complex64(COMPLEX),), {}, np.float32(COMPLEX.imag)),
+    ("imag", (INTS,), {}, np.zeros(5)),
+    ("phase", (COMPLEX,), {}, np.angle(COMPLEX)),
+    ("conjugate", (COMPLEX,), {}, COMPLEX.conj()),
+    ("conjugate", (np.float32(X),), {}, np.complex64(X)),
+    ("fft", (CUBE,), {}, np.fft.fft(CUBE)),
+    ("fft", (COMPLEX,), {"axis": 0, "length": 4}, np.fft.fft(COMPLEX, 4, 0)),
+    ("ifft", (X,), {"length": 2}, np.fft.ifft(X, 2)),
+    ("abs", (COMPLEX,), {}, np.abs(COMPLEX)),
+    ("multiply", (COMPLEX, np.float64(Y)), {}, COMPLEX * Y),
+    ("add", (np.complex64(COMPLEX), X), {}, np.complex64(COMPLEX) + X),
+    ("exp", (COMPLEX,), {}, np.exp(COMPLEX)),
+    ("log", (COMPLEX + 1,), {}, np.log(COMPLEX + 1)),
+    ("sum", (COMPLEX,), {}, COMPLEX.sum()),
+    ("as_type", (COMPLEX,), {"type": "f32"}, np.float32(COMPLEX.real)),
+    ("as_type", (X,), {"type": "c64"}, np.complex64(X)),
+    ("as_type", (np.array([300.7, -1.5, np.inf, -np.inf, np.nan]),), {"type": "u8"}, np.uint8([44, 255, 255, 0, 0])),
 ]  # fmt: skip
 
 
@@ -285,7 +308,7 @@ REFUSED = [
     ("population_count", (F3,), {}, "population_count is for integers"),
     ("bitcast", (F3,), {"type": "s32"}, "a type of 64 bits"),
     ("as_type", (F3,), {}, "type is missing"),
-    ("as_type", (F3,), {"type": "c64"}, "one of u2"),
+    ("as_type", (F3,), {"type": "f65"}, "one of u2"),
     ("as_type", (F3,), {"type": "float"}, "'float'"),
     ("dot", (F23, F23), {}, "axis 1 of left, axis 0 of right"),
     ("dot", (F23, F3), {"contract_a": [1]}, "same length"),

@@ -22,7 +22,8 @@ defmodule Nutkin.Model.Builder do
     constants: %{},
     blobs: %{},
     arguments: 0,
-    captures: %{}
+    captures: %{},
+    known: %{}
   ]
 
   @kinds %{
@@ -33,17 +34,27 @@ defmodule Nutkin.Model.Builder do
     "deterministic" => {"a", "deterministic value"}
   }
 
-  @type result :: {nodes :: [map()], blobs :: %{binary() => Blob.t()}}
+  @doc "Runs the function behind these nodes, which it gets by their index, as `run/1` does."
+  @spec extend([map()], %{binary() => Blob.t()}, ((non_neg_integer() -> Node.t()) -> given)) ::
+          {[map()], %{binary() => Blob.t()}, given}
+        when given: term()
+  def extend(nodes, blobs, fun) do
+    builder = %__MODULE__{id: make_ref(), nodes: Enum.reverse(nodes), count: length(nodes), blobs: blobs}
+    node = fn index -> %Node{model: builder.id, index: index} end
+    within(builder, fn -> fun.(node) end)
+  end
 
-  @doc "Runs the function, and gives the nodes that it made, in order, and the blobs that they name."
-  @spec run((() -> term())) :: result()
-  def run(fun) do
-    outer = Process.put(@key, %__MODULE__{id: make_ref()})
+  @doc "Runs the function, and gives the nodes that it made, in order, the blobs that they name, and what it gave."
+  @spec run((() -> given)) :: {nodes :: [map()], blobs :: %{binary() => Blob.t()}, given} when given: term()
+  def run(fun), do: within(%__MODULE__{id: make_ref()}, fun)
+
+  defp within(builder, fun) do
+    outer = Process.put(@key, builder)
 
     try do
-      fun.()
+      given = fun.()
       builder = Process.get(@key)
-      {Enum.reverse(builder.nodes), builder.blobs}
+      {Enum.reverse(builder.nodes), builder.blobs, given}
     after
       if outer, do: Process.put(@key, outer), else: Process.delete(@key)
     end
@@ -93,6 +104,29 @@ defmodule Nutkin.Model.Builder do
   @doc "Appends a node of these fields, which gives one value."
   @spec value(map()) :: Node.t()
   def value(fields), do: append(fields, nil)
+
+  @doc "Raises inside of a body, for what can only be in the model itself."
+  @spec outermost!(String.t()) :: :ok
+  def outermost!(what) do
+    if current!().around do
+      raise InvalidModel,
+        message: "#{what} inside the body of a loop or of an `if`",
+        expected: "operations of the model",
+        hint: "use it outside, or write the loop over Nx too"
+    end
+
+    :ok
+  end
+
+  @doc "The names of the nodes of a kind, and these, in the order in which they were written."
+  @spec all(String.t()) :: [{String.t(), Node.t()}]
+  def all(kind) do
+    builder = current!()
+
+    for {%{"kind" => ^kind, "name" => name}, index} <- Enum.with_index(Enum.reverse(builder.nodes)) do
+      {name, %Node{model: builder.id, index: index, name: name, op: kind}}
+    end
+  end
 
   @doc "Appends a node that has a name of its own."
   @spec named(String.t(), map()) :: Node.t()
@@ -150,6 +184,21 @@ defmodule Nutkin.Model.Builder do
 
     %{"kind" => "call", "op" => op, "args" => references, "opts" => opts}
   end
+
+  @doc "What this key stands for in the model or body that is being written, or around it: at first what the function gives."
+  @spec once(term(), (() -> value)) :: value when value: term()
+  def once(key, fun) do
+    with :error <- known(current!(), key) do
+      value = fun.()
+      Process.put(@key, put_in(current!().known[key], value))
+      value
+    else
+      {:ok, value} -> value
+    end
+  end
+
+  defp known(nil, _key), do: :error
+  defp known(builder, key), do: with(:error <- Map.fetch(builder.known, key), do: known(builder.around, key))
 
   @doc "The node of a value: itself, or the constant that a number, list or tensor becomes."
   @spec node(term(), String.t()) :: Node.t()

@@ -26,6 +26,12 @@ defmodule Nutkin.Model.Container do
     term
   end
 
+  @doc "The number of values."
+  @spec size(form()) :: non_neg_integer()
+  def size(:value), do: 1
+  def size({:tuple, forms}), do: forms |> Enum.map(&size/1) |> Enum.sum()
+  def size({:map, forms}), do: forms |> Enum.map(fn {_key, form} -> size(form) end) |> Enum.sum()
+
   @doc "How a form is written."
   @spec describe(form()) :: String.t()
   def describe(:value), do: "value"

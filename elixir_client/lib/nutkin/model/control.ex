@@ -3,7 +3,7 @@ defmodule Nutkin.Model.Control do
   # Loops and choices of the language: their functions run once, to write a body down.
 
   alias Nutkin.Error.InvalidModel
-  alias Nutkin.Model.{Builder, Container, Node, Option}
+  alias Nutkin.Model.{Bodies, Builder, Container, Node, Option}
 
   @spec scan(term(), term(), (term(), term() -> {term(), term()}), keyword()) :: {term(), term()}
   def scan(xs, acc, fun, opts) do
@@ -66,8 +66,8 @@ defmodule Nutkin.Model.Control do
       "kind" => "while",
       "init" => references(init, "the start of while"),
       "captures" => all,
-      "condition" => with_captures(condition, count, seen, all),
-      "body" => with_captures(body, count, captures, all)
+      "condition" => Bodies.with_captures(condition, count, seen, all),
+      "body" => Bodies.with_captures(body, count, captures, all)
     }
     |> Map.merge(opts)
     |> Builder.several(count)
@@ -125,8 +125,8 @@ defmodule Nutkin.Model.Control do
       "kind" => "cond",
       "predicate" => predicate.index,
       "captures" => all,
-      "on_true" => with_captures(left, 0, seen, all),
-      "on_false" => with_captures(right, 0, captures, all)
+      "on_true" => Bodies.with_captures(left, 0, seen, all),
+      "on_false" => Bodies.with_captures(right, 0, captures, all)
     }
     |> Builder.several(length(left["results"]))
     |> Container.restore(form)
@@ -147,23 +147,6 @@ defmodule Nutkin.Model.Control do
       end
     end)
   end
-
-  # The same body, whose captures are among others.
-  defp with_captures(body, count, own, all) do
-    places =
-      Map.new(Enum.with_index(own), fn {index, place} -> {count + place, count + position(all, index)} end)
-
-    update_in(body["nodes"], fn nodes ->
-      for node <- nodes do
-        case node do
-          %{"kind" => "argument", "index" => index} -> %{node | "index" => Map.get(places, index, index)}
-          other -> other
-        end
-      end
-    end)
-  end
-
-  defp position(list, item), do: Enum.find_index(list, &(&1 == item))
 
   defp rows(first..last//step), do: Enum.to_list(first..last//step)
   defp rows(xs), do: xs

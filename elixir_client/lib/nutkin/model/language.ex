@@ -61,8 +61,12 @@ defmodule Nutkin.Model.Language do
     Node,
     Operation,
     Operators,
-    Option
+    Option,
+    Traced
   }
+
+  # Of loops in functions over Nx.
+  @max_steps 1000
 
   @typedoc "A node, or what becomes a constant."
   @type value :: Node.t() | Nutkin.Tensor.source() | Nutkin.Blob.t()
@@ -183,13 +187,65 @@ defmodule Nutkin.Model.Language do
   end
 
   @doc """
-  Adds the sum of a value to the log density.
+  Adds the sum of a value to the log density: of a value of the model, or of what a function over Nx gives.
+
+      factor(:likelihood, fn p, data -> MyModel.log_likelihood(p.slope, data.x, data.y) end)
+
+  A function of one parameter gets a map of all variables that the model has so far, by their names as atoms; one of two
+  parameters the data slots besides. See `nx/3`, which takes other arguments.
   """
-  @spec factor(name(), value()) :: :ok
+  @spec factor(name(), value() | (map() -> term()) | (map(), map() -> term())) :: :ok
+  def factor(name, value)
+
+  def factor(name, fun) when is_function(fun) do
+    name = Builder.name!(name, "factor(name, fun)")
+
+    arguments =
+      case :erlang.fun_info(fun)[:arity] do
+        1 ->
+          [Traced.named("rv")]
+
+        2 ->
+          [Traced.named("rv"), Traced.named("data")]
+
+        _ ->
+          raise InvalidModel,
+            message: "the function of #{name} takes the variables, or these and the data",
+            node: name
+      end
+
+    [value] = Traced.write(fun, arguments, name, 1, @max_steps)
+    Builder.named(name, %{"kind" => "factor", "value" => value.index})
+    :ok
+  end
+
   def factor(name, value) do
     name = Builder.name!(name, "factor(name, value)")
     Builder.named(name, %{"kind" => "factor", "value" => Builder.reference(value, "the value of #{name}")})
     :ok
+  end
+
+  @doc """
+  What a function over Nx gives for a list of arguments: values of the model, alone or in tuples and maps.
+
+      mu = nx(fn p, x -> Nx.add(p.a, Nx.multiply(p.b, Nx.sin(x))) end, [%{a: a, b: b}, x])
+
+  The function is traced by Nx when the model is run with data, since it needs shapes; it may be a `defn`, such as
+  `&MyModel.curve/2`. It becomes operations of the model, with the gradient of these, see `Nutkin.Nx`.
+
+  Options:
+
+    * `:results` - the number of tensors that it gives, if they are several; then they come as a tuple
+    * `:max_steps` - the most steps of a `while` whose number of steps depends on what is computed, 1000 by default. After
+      these its values are NaN
+    * `:name` - what errors call the function
+  """
+  @spec nx(function(), [term()], keyword()) :: Node.t() | tuple()
+  def nx(fun, arguments, opts \\ []) when is_function(fun) and is_list(arguments) do
+    opts = Option.to_wire!(opts, [results: :count, max_steps: :count, name: :name], "nx")
+    count = Map.get(opts, "results", 1)
+    nodes = Traced.write(fun, arguments, opts["name"] || "nx", count, Map.get(opts, "max_steps", @max_steps))
+    if opts["results"], do: List.to_tuple(nodes), else: hd(nodes)
   end
 
   @doc """

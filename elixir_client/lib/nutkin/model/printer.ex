@@ -4,6 +4,7 @@ defmodule Nutkin.Model.Printer do
   # its own where it is used more than once or long.
 
   alias Nutkin.Model
+  alias Nutkin.Model.References
 
   @longest_inline 60
 
@@ -18,7 +19,7 @@ defmodule Nutkin.Model.Printer do
 
   # The lines of nodes, and their texts, given those of a body's arguments. `results` are used once more than it seems.
   defp block(nodes, arguments, results, scope) do
-    uses = nodes |> Enum.flat_map(&references/1) |> Enum.concat(results) |> Enum.frequencies()
+    uses = nodes |> Enum.flat_map(&References.of/1) |> Enum.concat(results) |> Enum.frequencies()
 
     nodes
     |> Enum.with_index()
@@ -52,19 +53,12 @@ defmodule Nutkin.Model.Printer do
 
   defp unnamed(index, scope), do: <<scope.letter>> <> Integer.to_string(index)
 
-  defp references(%{"kind" => "call", "args" => args}), do: args
-  defp references(%{"kind" => kind}) when kind in ["constant", "argument"], do: []
-  defp references(%{"kind" => "elem", "of" => of}), do: [of]
-
-  defp references(node) do
-    lists = Enum.flat_map(~w(init xs captures), &Map.get(node, &1, []))
-
-    lists ++
-      Map.values(node["args"] || %{}) ++
-      Map.values(Map.take(node, ~w(value weight mask predicate start times)))
+  # What depends on the other nodes of its block.
+  defp write(%{"kind" => "nx"} = node, texts, nodes, index, _arguments, scope) do
+    given = node["args"] |> Enum.map(&texts[&1]) |> Enum.join(", ")
+    {:lines, ["#{group(elements(nodes, index, scope))} = nx(#{inspect(node["function"])}, #{given})"]}
   end
 
-  # What depends on the other nodes of its block.
   defp write(%{"kind" => "argument", "index" => index}, _texts, _nodes, _index, arguments, _scope) do
     {:literal, arguments[index]}
   end

@@ -113,22 +113,39 @@ defmodule Nutkin.Worker.Client do
   @doc "Submits a request and returns its last answer, `{:error, _}` among them."
   @spec call(Worker.t(), Request.t(), timeout()) :: Protocol.event()
   def call(worker, request, timeout) do
+    {answer, _} = call(worker, request, timeout, nil, fn _event, nil -> nil end)
+    answer
+  end
+
+  @doc "The same, and what a function makes of the answers before the last one."
+  @spec call(Worker.t(), Request.t(), timeout(), acc, (Protocol.event(), acc -> acc)) ::
+          {Protocol.event(), acc}
+        when acc: term()
+  def call(worker, request, timeout, acc, fun) do
     deadline = deadline(timeout)
 
-    with {:ok, ref} <- submit(worker, request) do
-      try do
-        answer = last(worker, ref, request.type, deadline)
-        if answer == :timeout, do: {:error, Timeout.exception(timeout: timeout)}, else: answer
-      after
-        close(worker, ref)
-      end
+    case submit(worker, request) do
+      {:ok, ref} ->
+        try do
+          receive_all(worker, ref, request.type, {deadline, timeout}, acc, fun)
+        after
+          close(worker, ref)
+        end
+
+      {:error, error} ->
+        {{:error, error}, acc}
     end
   end
 
-  defp last(worker, ref, type, deadline) do
+  defp receive_all(worker, ref, type, {deadline, timeout} = until, acc, fun) do
     case next(worker, ref, deadline) do
-      :timeout -> :timeout
-      event -> if Request.last?(type, event), do: event, else: last(worker, ref, type, deadline)
+      :timeout ->
+        {{:error, Timeout.exception(timeout: timeout)}, acc}
+
+      event ->
+        if Request.last?(type, event),
+          do: {event, acc},
+          else: receive_all(worker, ref, type, until, fun.(event, acc), fun)
     end
   end
 

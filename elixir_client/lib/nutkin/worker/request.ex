@@ -7,7 +7,7 @@ defmodule Nutkin.Worker.Request do
   @enforce_keys [:type, :body, :blobs]
   defstruct @enforce_keys
 
-  @type type :: :compile | :sample | :log_density | :debug | :predict | :ping
+  @type type :: :compile | :sample | :log_density | :debug | :predict | :shapes | :evaluate | :ping
 
   @type t :: %__MODULE__{type: type(), body: iodata(), blobs: %{binary() => Blob.t()}}
 
@@ -18,5 +18,5 @@ defmodule Nutkin.Worker.Request do
   @doc "Whether `event` is the last answer to a request of this type."
   @spec last?(type(), Protocol.event()) :: boolean()
   def last?(:compile, {:compiled, _}), do: true
-  def last?(_type, {name, _}), do: name in [:done, :value, :diagnosis, :pong, :error]
+  def last?(_type, {name, _}), do: name in [:done, :value, :diagnosis, :shapes, :evaluated, :pong, :error]
 end

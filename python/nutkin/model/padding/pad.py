@@ -15,6 +15,7 @@ from nutkin.model.ir import (
     Body,
     Call,
     Cond,
+    CustomGradient,
     Data,
     Element,
     Factor,
@@ -136,7 +137,7 @@ class _Padder:
             case Cond():
                 for body in (node.on_true, node.on_false):
                     self._check_body(body, self._pairs(node.captures))
-            case RandomVariable() | Ode():
+            case RandomVariable() | Ode() | CustomGradient():
                 raise Mixed
         return self.writer.copy(node, self.places)
 

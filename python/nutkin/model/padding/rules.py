@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from nutkin.model import elementwise, linear_algebra
+from nutkin.model import complex_numbers, elementwise, linear_algebra
 from nutkin.model.ir import Call
 from nutkin.model.padding.axes import Axes, Axis
 from nutkin.model.padding.writer import Writer
@@ -319,7 +319,10 @@ def _outer(operation: Operation) -> bool:
     return all(not operand.axes or operand.rank == 1 for operand in operation.operands)
 
 
-_ELEMENTWISE = (*elementwise.BINARY, *elementwise.UNARY, *elementwise.TERNARY, "as_type", "bitcast", "select", "clip")
+_ELEMENTWISE = (
+    *(*elementwise.BINARY, *elementwise.UNARY, *elementwise.TERNARY, *complex_numbers.UNARY),
+    *("complex", "stop_gradient", "as_type", "bitcast", "select", "clip"),
+)
 # Entries that are repeated change none of these; their places are those of the entries that are there.
 _UNCHANGED = ("reduce_max", "reduce_min", "all", "any", "all_close", "cumulative_max", "cumulative_min", "take")
 _MOVED = ("squeeze", "transpose", "flatten", "new_axis", "stack")
