@@ -25,7 +25,7 @@ defmodule Nutkin.ProtocolTest do
       types = for path <- @frames, {:ok, [type, _, _]} = path |> File.read!() |> Msgpack.decode(), do: type
 
       assert types |> Enum.uniq() |> Enum.sort() ==
-               ~w(compiled diagnosis done draws error hello log need pong progress value)
+               ~w(compiled diagnosis done draws error evaluated hello log need part pong progress shapes value)
     end
 
     for path <- @frames do

@@ -56,6 +56,7 @@ defmodule Nutkin.Model.Language do
     Combination,
     Control,
     Covariance,
+    Custom,
     Distribution,
     Imputation,
     Node,
@@ -118,7 +119,15 @@ defmodule Nutkin.Model.Language do
   end
 
   @doc false
-  @spec __free__(String.t(), Distribution.t()) :: Node.t()
+  @spec __free__(String.t(), Distribution.t() | Custom.t()) :: Node.t()
+  def __free__(variable, %Custom{} = custom) do
+    name = custom.opts |> Keyword.get(:name, variable) |> Builder.name!("custom(…, name: name)")
+    node = __free__(name, Custom.flat(custom))
+    density = Custom.log_density(custom, node, name, @max_steps)
+    Builder.named("#{name}_density", %{"kind" => "factor", "value" => density.index})
+    node
+  end
+
   def __free__(variable, distribution) do
     hint = "what is computed is bound by =, as in #{variable} = exp(x)"
     distribution = distribution!(distribution, variable, hint)
@@ -166,8 +175,16 @@ defmodule Nutkin.Model.Language do
   Numbers of a list that are nil are missing: they are sampled, as the variable `NAME_missing`, which is a vector of
   them in their order. The distribution is one on the real line, on the positive numbers or on (0, 1).
   """
-  @spec observe(name(), Distribution.t(), value(), keyword()) :: :ok
-  def observe(name, distribution, value, opts \\ []) do
+  @spec observe(name(), Distribution.t() | Custom.t(), value(), keyword()) :: :ok
+  def observe(name, distribution, value, opts \\ [])
+
+  def observe(name, %Custom{} = custom, value, opts) do
+    name = Builder.name!(name, "observe(name, distribution, value)")
+    opts = Option.check_names!(opts, [:weight, :mask, :reduce], "observe #{name}")
+    factor(name, Custom.observed(custom, value, name, opts, @max_steps))
+  end
+
+  def observe(name, distribution, value, opts) do
     name = Builder.name!(name, "observe(name, distribution, value)")
     hint = "the distribution comes first: observe(name, distribution, value)"
     fields = Distribution.observed(distribution!(distribution, name, hint))
@@ -379,6 +396,22 @@ defmodule Nutkin.Model.Language do
       end
     end
   end
+
+  @doc """
+  A distribution of one's own: its log density is a function over Nx, of the value and of parameters, which are values of
+  the model, alone or in tuples and maps.
+
+      laplace = fn x, p -> Nx.subtract(Nx.negate(Nx.divide(Nx.abs(Nx.subtract(x, p.mu)), p.b)), Nx.log(Nx.multiply(2, p.b))) end
+      x <~ custom(laplace, %{mu: mu, b: b})
+      observe(:y, custom(laplace, %{mu: x, b: 1.0}), data(:y))
+
+  What the function gives is summed. Options of a free variable: `:support`, which is `:real`, `:positive` or
+  `:unit_interval`, and `:shape`, `:transform`, `:name` as for `<~/2`; its density is the factor `NAME_density`. There are no
+  random draws of such a distribution, so predictions need the draws of the variable and leave the observation out. See
+  `nx/3`.
+  """
+  @spec custom((term(), term() -> term()), term(), keyword()) :: Custom.t()
+  def custom(fun, parameters, opts \\ []), do: Custom.new(fun, parameters, opts)
 
   @doc """
   A mixture: with probability `weights[i]` a value of component i.

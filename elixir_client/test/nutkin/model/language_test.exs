@@ -284,6 +284,7 @@ defmodule Nutkin.Model.LanguageTest do
       options = %{
         axes: {[0, -1], [0, -1]},
         axis: {-1, -1},
+        length: {3, 3},
         keep_axes: {true, true},
         reverse: {true, true},
         strides: {[1, 2], [1, 2]},
