@@ -7,6 +7,8 @@ defmodule Nutkin.MixProject do
       version: "0.1.0",
       elixir: "~> 1.14",
       elixirc_paths: elixirc_paths(Mix.env()),
+      # Optional libraries may be on ERL_LIBS.
+      prune_code_paths: false,
       description: "Bayesian NUTS sampling for the BEAM: models in Elixir, draws from XLA through a port.",
       deps: []
     ]
