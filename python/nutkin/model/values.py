@@ -66,7 +66,8 @@ def _check_support(program: Program, check: ValueCheck, values: Mapping[int, np.
     contains = check.support.contains
 
     def is_wrong(x: np.ndarray, *rest: np.ndarray) -> np.ndarray:
-        wrong = ~contains(x, *rest[: len(bounds)])
+        with np.errstate(invalid="ignore"):  # of infinities
+            wrong = ~contains(x, *rest[: len(bounds)])
         return wrong & (rest[-1] != 0) if mask else wrong
 
     event_rank = check.support.event_rank

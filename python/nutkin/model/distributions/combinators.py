@@ -187,6 +187,7 @@ _PAIRS = Support(
     "two numbers along the last axis, the second not below the first",
     lambda x: x[..., 0] <= x[..., 1],
     event_rank=1,
+    has_infinities=True,
 )
 
 
