@@ -30,6 +30,9 @@ defmodule Nutkin.Test.MismatchedModels do
       end
     end
 
+    joined = fn -> model(do: factor(:f, concatenate([data(:x, grows: :rows), [0.0]]))) end
+    flat = fn -> model(do: factor(:f, flatten(data(:x, grows: :rows)))) end
+
     sized = fn ->
       model do
         mu <~ normal(0, 1, shape: {3})
@@ -45,6 +48,14 @@ defmodule Nutkin.Test.MismatchedModels do
     end
 
     [
+      {"joining behind what grows", joined, %{x: [1.0, 2.0]},
+       "concatenate(x, tensor): nothing can be joined behind the entries of rows, which grows; expected " <>
+         "what grows in the last place, as in concatenate([first, x]); or sums and log densities of each " <>
+         "part, added; found {rows}, {1}; leave out `grows` of x, and each length is compiled on its own"},
+      {"flattening what grows", flat, %{x: [[1.0, 2.0]]},
+       "flatten(x): the axis rows, which grows, cannot become one with another axis; expected the tensor " <>
+         "as it is: sums, means and observations take any number of axes, and x[[.., 0]] is a column; " <>
+         "found {rows, 2}; leave out `grows` of x, and each length is compiled on its own"},
       {"sorting what grows", ranked, %{y: [1, 2, 3]},
        "sort(y): the entries of rows, which grows, are not kept apart here; expected operations " <>
          "entry by entry, and sums, means, extremes, cumulative ones, or a scan; found {rows}; " <>
@@ -223,6 +234,21 @@ defmodule Nutkin.Test.MismatchedModels do
       {"counts of another sum", observed.({:multinomial, [5, [0.5, 0.5]]}), %{y: [[2, 3], [2, 2]]},
        "the observed value of obs: 1 value is impossible; expected whole numbers of at least 0 " <>
          "that sum to n along the last axis; found [2, 2] at [1]"},
+      {"an infinite value", observed.({:normal, [0, 1]}), %{y: [1.0, :infinity, :neg_infinity]},
+       "the observed value of obs: 2 values are impossible; expected a finite number; found infinity " <>
+         "at [1]; leave it out with a mask; where only a limit of the value is known, observe the " <>
+         "limit under censored"},
+      {"the logarithm of 0", fn -> model(do: observe(:obs, normal(0, 1), log(data(:y)))) end, %{y: [1, 0]},
+       "the observed value of obs: 1 value is impossible; expected a finite number; found -infinity " <>
+         "at [1]; …"},
+      {"too few degrees of freedom", observed.({:wishart, [1, [[1, 0], [0, 1]]]}), %{y: [[2, 1], [1, 2]]},
+       "obs: the parameter nu is outside its range; expected a number above k - 1, which is 1; found 1"},
+      {"an empty interval in the data",
+       fn -> model(do: observe(:obs, uniform(data(:low), data(:high)), data(:y))) end,
+       %{y: [1, 1], low: [0, 2], high: [1, 1]},
+       "the parameter upper of obs: 1 value is impossible; expected a number above lower; found 1 at [1]"},
+      {"a scale computed from numbers", observed.({:normal, [0, Nutkin.Tensor.new(-1.0)]}), %{y: [0, 1]},
+       "the parameter sigma of obs: 1 value is impossible; expected a positive number; found -1.0"},
       {"a fraction of 0", observed.({:beta, [1, 1]}), %{y: [0.0, 0.5]},
        "the observed value of obs: 1 value is impossible; expected a number in (0, 1); found 0.0 " <>
          "at [0]"},
