@@ -434,8 +434,20 @@ defmodule Nutkin.Test.MismatchedModels do
          "neg_binomial, gamma or lognormal; found a real number"},
       {"a truncation without a distribution function",
        fn -> model(do: observe(:obs, truncated(dirichlet([1, 1]), lower: 0), [0.5, 0.5])) end, %{},
-       "obs: truncated needs a distribution function, which this distribution has not in closed " <>
-         "form; …"},
+       "obs: truncated needs a distribution function (cdf), and there is none of dirichlet; expected a " <>
+         "distribution of a number, such as normal, student_t, gamma, weibull or poisson; found dirichlet"},
+      {"a truncated mixture",
+       fn ->
+         model do
+           x <~ truncated(mixture([0.5, 0.5], normal([0, 1], 1)), lower: 0)
+         end
+       end, %{},
+       "x: truncated needs a distribution function (cdf), and there is none of mixture(normal); expected a " <>
+         "distribution of a number, such as normal, student_t, gamma, weibull or poisson; found " <>
+         "mixture(normal); mix distributions that are truncated: mixture(weights, [truncated(…), …])"},
+      {"ends of intervals of vectors",
+       fn -> model(do: observe(:obs, interval_censored(mv_normal([0], [[1]])), [[0, 1]])) end, %{},
+       "obs: interval_censored needs a distribution function (cdf), and there is none of mv_normal; …"},
       {"a variable that may be of two supports",
        fn ->
          model do
