@@ -10,6 +10,7 @@ import numpy as np
 from nutkin.errors import InvalidData
 from nutkin.model.distributions import find_family
 from nutkin.model.ir import Constant, Model, RandomVariable
+from nutkin.model.plan import broadcasts_to
 from nutkin.model.supports import (
     CORRELATION,
     CORRELATION_CHOLESKY,
@@ -62,7 +63,8 @@ def _bound(node: object, draws: Mapping[str, np.ndarray]) -> np.ndarray | None:
 
 def _check(node: RandomVariable, index: int, array: np.ndarray, support: Support, bounds: Sequence[np.ndarray]) -> None:
     support = _ROUNDED.get(support, support)
-    if support.contains is None or array.ndim - 2 < support.event_rank:
+    is_known = support.contains is not None and array.ndim - 2 >= support.event_rank
+    if not is_known or not all(broadcasts_to(bound.shape[2:], array.shape[2:]) for bound in bounds):
         return
     for chain, start, x, limits in _pieces(array, bounds):
         possible = _contains(support, x, limits)
