@@ -221,6 +221,15 @@ defmodule Nutkin.Fit do
     end
   end
 
+  @doc false
+  # The chains of which every draw ends a divergent transition.
+  @spec lost_chains(t()) :: [non_neg_integer()]
+  def lost_chains(%__MODULE__{} = fit) do
+    for {chain, chunks} <- Enum.sort(fit.draws.sample),
+        Enum.all?(chunks, &(divergent(&1.stats) == &1.count)),
+        do: chain
+  end
+
   # Of type u8, and 1 or 0. Predictions have no statistics.
   defp divergent(%{"diverging" => diverging}), do: length(:binary.matches(diverging.data, <<1>>))
   defp divergent(_stats), do: 0

@@ -316,19 +316,26 @@ defmodule Nutkin.Options do
   defp check(:values, value, _default),
     do: named_values(value, "a map or keyword list of values by name", &{:ok, &1})
 
+  @init "a radius, a map of values by name, or [radius: radius, values: map]"
+
   defp check(:init, value, default) when is_number(value), do: check(:init, [radius: value], default)
+
+  # A map has values by the names of parameters, and none of these values is a map.
+  defp check(:init, %{values: values} = init, _default) when is_map(values) and not is_struct(values) do
+    {:error, fields} = expected(@init, init)
+    {:error, fields ++ [hint: "in a map every key is the name of a parameter; :values is a key of the list"]}
+  end
+
   defp check(:init, value, default) when is_map(value), do: check(:init, [values: value], default)
 
   defp check(:init, value, default) do
-    expected = "a radius, a map of values by name, or [radius: radius, values: map]"
-
     with true <- Keyword.keyword?(value) and Keyword.keys(value) -- [:radius, :values] == [],
          radius when is_number(radius) and radius >= 0 <- Keyword.get(value, :radius, default[:radius]),
-         {:ok, values} <- named_values(Keyword.get(value, :values, %{}), expected, &Tensor.cast/1) do
+         {:ok, values} <- named_values(Keyword.get(value, :values, %{}), @init, &Tensor.cast/1) do
       {:ok, %{radius: radius, values: values}}
     else
       {:error, reason} -> {:error, reason}
-      _other -> expected(expected, value)
+      _other -> expected(@init, value)
     end
   end
 

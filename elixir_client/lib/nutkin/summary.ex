@@ -7,6 +7,9 @@ defmodule Nutkin.Summary do
   `:rows` has one map a scalar, with its `:name` as printed (`"theta[0]"`), `:variable`, `:index` (a list, empty for a
   scalar variable), and `:mean`, `:sd`, `:q5`, `:q95`, `:mcse_mean`, `:ess_bulk`, `:ess_tail`, `:r_hat`: floats, or
   `:nan` or `:infinity`. `:more` counts the scalars that a limit left out.
+
+  `:warnings` has a sentence for what makes draws useless and no column tells: chains of which every draw is divergent, and
+  variables that run off beyond 1.0e100. They are printed below the table.
   """
 
   alias Nutkin.{Diagnostics, Fit, Tensor}
@@ -18,7 +21,10 @@ defmodule Nutkin.Summary do
   @brief_rows 30
   @brief_draws 200_000
 
-  @enforce_keys [:rows, :more, :chains, :draws, :status, :divergences, :seconds]
+  # Where a variable runs off that nothing holds. Its mean or its spread is beyond it too.
+  @beyond 1.0e100
+
+  @enforce_keys [:rows, :more, :chains, :draws, :status, :divergences, :warnings, :seconds]
   defstruct @enforce_keys
 
   @type row :: %{
@@ -42,6 +48,7 @@ defmodule Nutkin.Summary do
           draws: non_neg_integer(),
           status: Fit.status() | nil,
           divergences: non_neg_integer() | nil,
+          warnings: [String.t()],
           seconds: %{compile: number() | nil, warmup: number() | nil, sample: number() | nil}
         }
 
@@ -100,16 +107,34 @@ defmodule Nutkin.Summary do
   end
 
   defp build(fit, {scalars, rest}, rows) do
+    rows = rows.(scalars)
+
     %__MODULE__{
-      rows: rows.(scalars),
+      rows: rows,
       more: rest,
       chains: fit.options.chains,
       draws: Enum.min(Fit.lengths(fit)),
       status: fit.status,
       divergences: if(predicted?(fit), do: nil, else: Fit.divergences(fit)),
+      warnings: Enum.map(Fit.lost_chains(fit), &lost/1) ++ beyond(rows),
       seconds: if(predicted?(fit), do: %{fit.seconds | warmup: nil}, else: fit.seconds)
     }
   end
+
+  defp lost(chain) do
+    "all draws of chain #{chain} are divergent, and tell nothing: try narrower priors, centered: false or a higher " <>
+      "target_accept"
+  end
+
+  # One element of a variable stands for all.
+  defp beyond(rows) do
+    for row <- rows |> Enum.filter(&beyond?/1) |> Enum.uniq_by(& &1.variable) do
+      "#{row.name} has draws beyond #{@beyond}: see that a prior holds it, or what it is computed of"
+    end
+  end
+
+  defp beyond?(row),
+    do: Enum.any?([row.mean, row.sd], &(&1 == :infinity or (is_float(&1) and abs(&1) > @beyond)))
 
   # Predictions come of no sampler.
   defp predicted?(fit), do: match?(%{predicted: [_ | _]}, fit.compiled)
@@ -171,7 +196,8 @@ defmodule Nutkin.Summary do
   end
 
   defp text(summary, label, lines) do
-    Enum.join(["##{label}<#{headline(summary)}" | Enum.map(lines, &("  " <> &1))] ++ [">"], "\n")
+    lines = Enum.map(lines ++ summary.warnings, &("  " <> &1))
+    Enum.join(["##{label}<#{headline(summary)}" | lines] ++ [">"], "\n")
   end
 
   defp headline(summary) do

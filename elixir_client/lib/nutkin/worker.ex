@@ -27,7 +27,7 @@ defmodule Nutkin.Worker do
   alias Nutkin.Error
   alias Nutkin.Error.{Cancelled, LimitExceeded, WorkerExit}
   alias Nutkin.Protocol
-  alias Nutkin.Worker.{Options, Outbox, Program, Request, Requests}
+  alias Nutkin.Worker.{Hello, Options, Outbox, Program, Request, Requests}
 
   # A program that was ready is started again at once, but not forever if it never answers anything in between.
   @failures_at_once 3
@@ -291,7 +291,7 @@ defmodule Nutkin.Worker do
   # What arrives
 
   defp receive_event({:hello, hello}, _id, %{phase: :starting} = state) do
-    case check_hello(hello) do
+    case Hello.check(hello) do
       :ok ->
         :erlang.cancel_timer(state.timer)
         state = start_heartbeat(%{state | phase: :ready, hello: hello})
@@ -334,31 +334,6 @@ defmodule Nutkin.Worker do
     else
       Requests.tell(entry, event)
       state
-    end
-  end
-
-  defp check_hello(%{protocol: protocol, limits: limits}) do
-    cond do
-      protocol != Protocol.version() ->
-        {:error,
-         Error.Protocol.exception(
-           message: "the worker's program and this client speak different protocols",
-           expected: "version #{Protocol.version()}",
-           found: "version #{protocol}",
-           hint: "install the Python package nutkin of the same release as this client"
-         )}
-
-      not Enum.all?(["frame", "chunk"], &(is_integer(limits[&1]) and limits[&1] > 0)) ->
-        {:error,
-         Error.Protocol.exception(
-           message: "the worker's program reports no limits",
-           path: "$.limits",
-           expected: "positive integers frame and chunk",
-           found: inspect(limits, limit: 10)
-         )}
-
-      true ->
-        :ok
     end
   end
 

@@ -49,6 +49,14 @@ defmodule Nutkin.PredictionsTest do
     assert inspect(predicted) =~ "#Nutkin.Fit<4 chains x 500 draws, complete, "
   end
 
+  test "draws that are impossible are told with their chain and their number", %{worker: worker} do
+    posterior = %{a: [[0.0, 0.0]], b: [[1.0, 1.0]], s: [[0.5, -0.5]]}
+    assert {:error, error} = Nutkin.predict(line(), posterior, data: %{x: [1.0]}, worker: worker)
+
+    assert %InvalidData{node: "s", expected: "a number of at least 0", found: "-0.5 at [0, 1]"} = error
+    assert Exception.message(error) =~ "the first places are the chain and the draw"
+  end
+
   test "the log likelihood of each value", %{worker: worker, fit: fit} do
     pointwise = Nutkin.log_likelihood!(line(), fit, data: data(), worker: worker)
     assert Fit.names(pointwise) == ["obs"]

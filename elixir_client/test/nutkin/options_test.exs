@@ -93,6 +93,8 @@ defmodule Nutkin.OptionsTest do
           {:init, -1, "a radius, a map of values by name, or [radius: radius, values: map]"},
           {:init, [radius: :wide], "a radius, a map of values by name, or [radius: radius, values: map]"},
           {:init, [radii: 1], "a radius, a map of values by name, or [radius: radius, values: map]"},
+          {:init, %{radius: 1, values: %{nu: 1}},
+           "a radius, a map of values by name, or [radius: radius, values: map]"},
           {:init, :random, "a radius, a map of values by name, or [radius: radius, values: map]"}
         ] do
       assert {:error, %InvalidOption{} = error} = Options.validate([{name, value}], [name])
@@ -100,6 +102,17 @@ defmodule Nutkin.OptionsTest do
       assert error.path == "#{name}"
       assert is_binary(error.found)
     end
+  end
+
+  test "the keys of starting values in a map are told to be those of a list" do
+    assert {:error, error} = Options.validate([init: %{values: %{nu: 1}}], [:init])
+
+    assert Exception.message(error) ==
+             "invalid value of option :init; expected a radius, a map of values by name, or [radius: radius, " <>
+               "values: map]; found %{values: %{nu: 1}}; in a map every key is the name of a parameter; :values is " <>
+               "a key of the list"
+
+    assert {:ok, %{init: %{values: %{"values" => _}}}} = Options.validate([init: %{values: [1, 2]}], [:init])
   end
 
   test "names become strings" do

@@ -65,6 +65,21 @@ defmodule Nutkin.SummaryTest do
     assert Enum.at(table, 4) =~ ~r/^  theta\[1, 1\] +-?\d+(\.\d)? +\d{3,4} +-\d{4} +\d{4} +\d{2,3}(\.\d)? /
   end
 
+  test "warns of chains without a draw that is not divergent, and of variables that run off" do
+    # What is above 5 is divergent.
+    fit = Fits.fit([[[1, 2], [6, 7]], [[6, 7], [8, 9]]])
+    assert [lost] = Summary.new(fit).warnings
+    assert lost =~ ~r/^all draws of chain 1 are divergent, /
+    assert inspect(fit) =~ "\n  all draws of chain 1 are divergent, "
+    assert Summary.new(Fits.fit([[[1, 6, 7, 8]]])).warnings == []
+
+    assert ["theta[1, 1] has draws beyond 1.0e100: " <> _] =
+             Summary.new(Fits.fit([[[1, 2, -1.0e98, 3]]])).warnings
+
+    off = [[[1, 2, -2.0e101, 3]]] |> Fits.fit() |> Summary.new() |> Map.fetch!(:warnings)
+    assert ["theta[0, 0] has draws" <> _, "mu has draws" <> _] = off
+  end
+
   test "large and small numbers keep the places that are certain" do
     rng = :rand.seed_s(:exsss, 5)
     {numbers, _} = Enum.map_reduce(1..100, rng, fn _, rng -> :rand.normal_s(rng) end)
@@ -111,6 +126,11 @@ defmodule Nutkin.SummaryTest do
     assert text =~ "1 chain x 4 draws, 1 divergence,"
     assert text =~ ~r/^  nan +NaN +NaN +NaN +NaN +NaN +NaN +NaN +NaN$/m
     assert text =~ ~r/^  huge +2\.500e\+?300 +1\.291e\+?300/m
+
+    assert text =~
+             "\n  huge has draws beyond 1.0e100: see that a prior holds it, or what it is computed of\n>"
+
+    refute text =~ "all draws of chain"
     assert text =~ ~r/^  tiny +-2\.500e-21/m
     assert text =~ ~r/^  still +0\.000 +0\.000 +0\.000 +0\.000 +0\.0000 +4 +4 +NaN$/m
   end

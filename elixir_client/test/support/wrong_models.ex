@@ -172,6 +172,21 @@ defmodule Nutkin.Test.WrongModels do
        "obs is an observation inside the body of a loop or of an `if`; expected operations, and " <>
          "log_prob(distribution, x) for a log density; a body only computes values: use them " <>
          "outside of it, as in factor(name, sum(terms))"},
+      {"a loop whose function takes each of several entries by itself",
+       fn -> model(do: scan({data(:x), data(:y)}, 0, fn _x, _y, acc -> {nil, acc} end)) end, %{},
+       "the function of scan must take 2 arguments; expected a function such as fn x, acc -> " <>
+         "{y, acc} end; found a function of 3 arguments"},
+      {"a condition of two arguments",
+       fn -> model(do: while({data(:x), 0}, fn x, _n -> x > 1 end, & &1, max_steps: 9)) end, %{},
+       "the condition of while must take 1 argument; expected a function such as fn acc -> " <>
+         "acc > 0 end; found a function of 2 arguments"},
+      {"a step that is no function", fn -> model(do: while(data(:x), &(&1 > 1), data(:y), max_steps: 9)) end,
+       %{},
+       "the function of while must take 1 argument; expected a function such as fn acc -> " <>
+         "acc / 2 end; found #Nutkin.Model.Node<y>"},
+      {"derivatives without the time", fn -> model(do: ode(1.0, 0, data(:times), fn y -> -y end)) end, %{},
+       "the function of ode must take 2 arguments; expected a function such as fn t, state -> " <>
+         "-state end; found a function of 1 argument"},
       {"a loop whose function gives no pair",
        fn -> model(do: scan(data(:y), 0, fn y, acc -> acc + y end)) end, %{},
        "the function of scan gives no pair; expected {value, acc}, or {nil, acc} where nothing is " <>

@@ -18,10 +18,11 @@ from nutkin.compile.preparation import Preparation
 from nutkin.compile.target import program_key, specs
 from nutkin.compile.written import Written
 from nutkin.errors import InvalidData
-from nutkin.model import Model, OutputValue, Predictive, check, predictive_model
+from nutkin.model import Model, OutputValue, Predictive, check, check_drawn, predictive_model
 from nutkin.model.checking import check_slots
 from nutkin.model.predictive_model import Of
 from nutkin.model.types import NAMES, show_shape
+from nutkin.model.values import show_value
 
 _BATCH_ELEMENTS = 1 << 18
 _LARGEST_BATCH = 256
@@ -146,6 +147,7 @@ def bind_prediction(
     used = {name: data[name] for name in written.model.slots}
     program = check(written.model, specs(used), specs(tensors), precision=precision)
     predictive = Predictive(program, written.wanted)
+    check_drawn(model, predictive.drawn, draws)
     arrays = gather(program, used, tensors)
     predictive.check_values(arrays)
     constants = inlined(program, arrays)
@@ -172,7 +174,8 @@ def _form(draws: Mapping[str, np.ndarray], shape: tuple[int, int] | None) -> tup
                 f"the draws of {name} are not all numbers",
                 node=name,
                 expected="finite numbers",
-                found=f"{array[tuple(wrong)]} at {wrong.tolist()}",
+                found=f"{show_value(array[tuple(wrong)])} at {wrong.tolist()}",
+                hint="the first places are the chain and the draw",
             )
     if shape is None:
         raise InvalidData("there are no draws to predict from", expected="draws of the parameters", found="none")

@@ -18,6 +18,7 @@ from nutkin.model.diagnosis import Cause as Cause
 from nutkin.model.diagnosis import Diagnosis as Diagnosis
 from nutkin.model.diagnosis import Reading as Reading
 from nutkin.model.diagnosis import diagnose as diagnose
+from nutkin.model.drawn import check_drawn as check_drawn
 from nutkin.model.growth import grows as grows
 from nutkin.model.growth import resized as resized
 from nutkin.model.growth import rooms as rooms

@@ -54,11 +54,13 @@ from nutkin.model.steps import (
     Term,
     Variable,
 )
-from nutkin.model.supports import INTERVAL, Support
+from nutkin.model.supports import INTERVAL, Support, above, finite
 from nutkin.model.transforms import TRANSFORMS
-from nutkin.model.types import DTYPES, Spec, is_complex, literal_spec, narrow, show_shape
+from nutkin.model.types import DTYPES, Spec, is_complex, is_float, literal_spec, narrow, show_shape
 
 MAX_ELEMENTS = 2**31  # of any tensor of a model: 16 GiB in f64
+
+_ABOVE_LOWER = above("lower")
 
 
 def check(
@@ -116,16 +118,10 @@ class _Checker:
         self.steps: list[Step] = []
         self.checks: list[ValueCheck] = []
         self.centerings: list[Centering] = []  # behind the steps of the nodes
-        self.varying: set[int] = set()  # the nodes that depend on parameters
-        self.given: set[int] = set()  # the nodes that are inputs, or computed from inputs and numbers alone
+        self.given: set[int] = set()  # the nodes that are inputs, or computed without parameters
 
     def append(self, step: Step) -> None:
-        is_parameter = isinstance(step, Variable | DrawnParameter)
-        if is_parameter or (isinstance(step, Application) and not self.varying.isdisjoint(step.args)):
-            self.varying.add(len(self.steps))
-        if isinstance(step, Input) or (
-            isinstance(step, Application) and self._is_known(step.args) and not self.given.isdisjoint(step.args)
-        ):
+        if isinstance(step, Input) or (isinstance(step, Application) and self._is_known(step.args)):
             self.given.add(len(self.steps))
         self.steps.append(step)
 
@@ -162,7 +158,7 @@ class _Checker:
 
     def _application(self, node: Applied, index: int) -> Application:
         application = plan_node(node, self.model.nodes, self.steps, self.precision)
-        if is_unbounded(node) and not self.varying.isdisjoint(application.args):
+        if is_unbounded(node) and not self._is_known(application.args):
             raise InvalidModel(
                 "a loop over what depends on parameters must have a bound, for the sake of its gradient",
                 expected="the option max_steps",
@@ -248,9 +244,11 @@ class _Checker:
                     expected=show_shape(shape),
                     found=show_shape(self.steps[reference].spec.shape),
                 )
-        bounds = tuple(node.args[bound] for bound in family.support.bounds)
-        what = "the observed value"
-        is_checked = self._check_values(what, node, index, node.value, family.support, bounds, node.mask)
+        what, support = "the observed value", family.support
+        bounds = tuple(node.args[bound] for bound in support.bounds)
+        if not support.has_infinities and is_float(self.steps[node.value].spec.type):
+            self._check_values(what, node, index, node.value, finite(family.event_rank), (), node.mask)
+        is_checked = self._check_values(what, node, index, node.value, support, bounds, node.mask)
         return Observation(
             node.name,
             family,
@@ -293,11 +291,13 @@ class _Checker:
         for name, reference in args.items():
             support = family.parameters[name].support
             self._check_values(f"the parameter {spoken(name)}", node, index, reference, support, (), None)
-        self._check_bounds(args)
+        self._check_bounds(node, index, family, args)
         return family, tuple(args.values()), specs
 
-    def _check_bounds(self, args: dict[str, int]) -> None:
-        """An interval between numbers must not be empty."""
+    def _check_bounds(
+        self, node: RandomVariable | Observe | Predict, index: int, family: Family, args: dict[str, int]
+    ) -> None:
+        """An interval must not be empty."""
         limits = [self.steps[args[name]].spec.literal for name in INTERVAL.bounds if name in args]
         mode = self.steps[args["c"]].spec.literal if "c" in args else None
         if len(limits) == 2 and None not in (*limits, mode) and not limits[0] <= mode <= limits[1]:
@@ -310,6 +310,11 @@ class _Checker:
             raise InvalidModel(
                 "the interval is empty", expected="lower below upper", found=f"lower {limits[0]}, upper {limits[1]}"
             )
+        if family.support == INTERVAL:
+            self._check_values("the parameter upper", node, index, args["upper"], _ABOVE_LOWER, (args["lower"],), None)
+            if "c" in args:
+                ends = args["lower"], args["upper"]
+                self._check_values("the parameter c", node, index, args["c"], INTERVAL, ends, None)
 
     def _check_values(
         self,

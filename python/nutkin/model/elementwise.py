@@ -203,7 +203,7 @@ def clip(operands: Operands) -> Plan:
 
 
 def as_type(operands: Operands) -> Plan:
-    """Convert, to nothing wider than the precision. Of a float that is beyond the integers of a type the low bits stay."""
+    """Convert, to nothing wider than the precision. Of floats beyond the integers of a type the low bits stay."""
     wanted = narrow(operands.options["type"], precision=operands.precision)
     given = operands.first.type
     wraps = is_float(given) and is_integer(wanted) and bits(wanted) < 64

@@ -28,6 +28,7 @@ class Support:
     discrete: bool = False
     transforms: tuple[str, ...] = ()
     hint: str | None = None
+    has_infinities: bool = False
 
 
 def _is_whole(x: Any) -> Any:
@@ -53,6 +54,23 @@ def places_below(sizes: Sequence[int]) -> Support:
         event_rank=1,
         hint="indices start at 0",
     )
+
+
+@functools.cache
+def finite(event_rank: int) -> Support:
+    """What can be observed of values with these event axes. Above a bound, an infinity would be."""
+    return Support(
+        "finite numbers" if event_rank else "a finite number",
+        lambda x: np.isfinite(x).all(tuple(range(-event_rank, 0))),
+        event_rank=event_rank,
+        hint="leave it out with a mask; where only a limit of the value is known, observe the limit under censored",
+    )
+
+
+@functools.cache
+def degrees_for(size: int) -> Support:
+    """The degrees of freedom of a density of symmetric matrices of this size."""
+    return Support(f"a number above k - 1, which is {size - 1}", lambda x: x > size - 1)
 
 
 @functools.cache

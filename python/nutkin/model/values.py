@@ -66,7 +66,8 @@ def _check_support(program: Program, check: ValueCheck, values: Mapping[int, np.
     contains = check.support.contains
 
     def is_wrong(x: np.ndarray, *rest: np.ndarray) -> np.ndarray:
-        wrong = ~contains(x, *rest[: len(bounds)])
+        with np.errstate(invalid="ignore"):  # of infinities
+            wrong = ~contains(x, *rest[: len(bounds)])
         return wrong & (rest[-1] != 0) if mask else wrong
 
     event_rank = check.support.event_rank
@@ -83,12 +84,12 @@ def _check_support(program: Program, check: ValueCheck, values: Mapping[int, np.
             node=label(program.model.nodes[check.node]),
             index=check.node,
             expected=check.support.description,
-            found=f"{_show(found[np.unravel_index(first, shape)])}{show_place(first, shape)}",
+            found=f"{show_value(found[np.unravel_index(first, shape)])}{show_place(first, shape)}",
             hint=check.support.hint,
         )
 
 
-def _show(value: np.ndarray) -> str:
+def show_value(value: np.ndarray) -> str:
     """In one line, as lists are written, and of a large vector or matrix its corners."""
     if value.ndim == 0:
         return _show_number(value[()])

@@ -36,15 +36,12 @@ MIXED = {
     "top_k": lambda b, x, m: b.factor("t", b.elem(b.call("top_k", x, k=2), 0)),
     "reverse": call("reverse"),
     "tile": call("tile", repetitions=[2]),
-    "flatten": call("flatten", of=1),
     "windows": call("window_sum", window=[3]),
     "every other entry": call("slice", starts=[0], lengths=[0], strides=[2]),
     "a moving window": lambda b, x, m: b.factor("t", b.call("dynamic_slice", x, 3, lengths=[4])),
     "put_slice": lambda b, x, m: b.factor("t", b.call("put_slice", x, 3, np.ones(2))),
     "indexed_put": lambda b, x, m: b.factor("t", b.call("indexed_put", x, np.array([[1]]), np.ones(1))),
     "adding to rows": lambda b, x, m: b.factor("t", b.call("indexed_add", x, np.array([[1]]), np.ones(1))),
-    "rows in front of others": lambda b, x, m: b.factor("t", b.call("concatenate", x, np.ones(2))),
-    "rows in front of rows": lambda b, x, m: b.factor("t", b.call("concatenate", x, x)),
     "padding behind": lambda b, x, m: b.factor("t", b.call("pad", x, 0.0, padding_config=[[0, 1, 0]])),
     "another norm": call("norm", ord=1),
     "a diagonal": call("make_diagonal"),
@@ -77,6 +74,21 @@ def test_the_node_is_named_with_what_goes_into_it():
     assert error.expected.startswith("operations entry by entry")
     error = refused(MIXED["a walk over rows"])
     assert (error.node, error.found) == ("o", "sigma {}, value {rows}")
+
+
+@pytest.mark.parametrize("behind", [lambda x: np.zeros(1), lambda x: x])
+def test_what_nothing_can_be_joined_behind_is_told_to_come_last(behind):
+    error = refused(lambda b, x, m: b.factor("t", b.call("concatenate", x, behind(x))))
+    assert "nothing can be joined behind the entries of rows, which grows" in error.message
+    assert "concatenate([first, x])" in error.expected
+    assert error.found.startswith("{rows}, ")
+
+
+def test_an_axis_that_grows_does_not_become_one_with_another():
+    error = refused(call("flatten", of=1))
+    assert error.message == "flatten(m): the axis rows, which grows, cannot become one with another axis"
+    assert error.found == "{rows, 3}"
+    assert "x, m" in error.hint
 
 
 FIXED = {

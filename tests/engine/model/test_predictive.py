@@ -212,10 +212,73 @@ def test_draws_that_are_no_numbers() -> None:
     draws = {**DRAWS, "s": np.where(np.arange(600).reshape(2, 300) == 307, np.nan, 0.5)}
     wrong(
         InvalidData,
-        "the draws of s are not all numbers; expected finite numbers; found nan at [1, 7]",
+        "the draws of s are not all numbers; expected finite numbers; found NaN at [1, 7]; "
+        "the first places are the chain and the draw",
         regression(),
         draws,
         {"x": X},
     )
     with pytest.raises(InvalidData, match="the draws of a do not fit"):
         nutkin.predict(regression(), {"a": np.zeros((2, 0)), "s": np.zeros((2, 0))}, {"x": X})
+
+
+def test_draws_that_no_distribution_of_the_model_has():
+    draws = {**DRAWS, "s": np.where(np.arange(600).reshape(2, 300) == 307, -0.5, 0.5)}
+    wrong(
+        InvalidData,
+        "the draws of s are not all values of its distribution; expected a number of at least 0; found -0.5 at [1, 7]; "
+        "the first places are the chain and the draw; predict from draws of this model",
+        regression(),
+        draws,
+        {"x": X, "y": Y},
+    )
+    assert nutkin.predict(regression(), draws, {"x": X}, variables=["mu"])["mu"].shape == (2, 300, 3)
+
+
+def rv(dist, args, **fields):
+    return lambda b: b.rv("p", dist, args, **fields)
+
+
+def above_q(b):
+    return b.rv("p", "pareto", {"y_min": b.rv("q", "half_normal", {"sigma": 1}), "alpha": 1}, shape=[2])
+
+
+def above_a_computed_number(b):
+    return b.rv("p", "pareto", {"y_min": b.call("exp", b.rv("q", "half_normal", {"sigma": 1})), "alpha": 1})
+
+
+ORDERED = rv("normal", {"mu": 0, "sigma": 1}, shape=[2], transform="ordered")
+SIMPLEX = rv("dirichlet", {"alpha": np.ones(2)})
+CORRELATION = rv("lkj_corr", {"eta": 1}, shape=[2, 2])
+TENTH = rv("uniform", {"lower": -1, "upper": 0.1})
+
+
+@pytest.mark.parametrize(
+    ("write", "draws", "found"),
+    [
+        (TENTH, [0.0, 0.2], "0.2 at [0, 1]"),
+        (TENTH, np.float32([-1, 0.1]), None),
+        (rv("gamma", {"alpha": 1, "beta": 1}), [1.0, -1e-3], "-0.001 at [0, 1]"),
+        (rv("gamma", {"alpha": 1, "beta": 1}), [1.0, 0.0], None),
+        (above_q, [[3.0, 2.0], [2.0, 1.5]], "1.5 at [0, 1, 1]"),
+        (above_a_computed_number, [-3.0, -3.0], None),
+        (SIMPLEX, [[0.5, 0.6], [0.5, 0.5]], "[0.5, 0.6] at [0, 0]"),
+        (SIMPLEX, [[1.0, 0.0], [0.5, 0.5]], None),
+        (ORDERED, [[0.0, 1.0], [1.0, 0.0]], "[1.0, 0.0] at [0, 1]"),
+        (ORDERED, [[1.0, 1.0], [0.0, 1.0]], None),
+        (CORRELATION, [[[1.0, 0.5], [0.4, 1.0]]] * 2, "[[1.0, 0.5], [0.4, 1.0]] at [0, 0]"),
+        (CORRELATION, np.ones((2, 2, 2)), None),
+    ],
+)
+def test_the_edge_of_a_support_is_left_to_rounding(write, draws, found):
+    b = Builder()
+    b.deterministic("twice", b.call("multiply", write(b), 2.0))
+    given = {"p": np.asarray(draws)[None]}
+    if any(node.get("name") == "q" for node in b.nodes):
+        given["q"] = np.array([[1.0, 2.0]])
+    if found is None:
+        assert bind_prediction(read(b.tree()), given, {}, b.tensors).draws == 2
+    else:
+        with pytest.raises(InvalidData, match="not all values of its distribution") as caught:
+            bind_prediction(read(b.tree()), given, {}, b.tensors)
+        assert (caught.value.node, caught.value.found) == ("p", found)

@@ -82,9 +82,19 @@ IMPOSSIBLE_PARAMETERS = [
     ("mv_normal", {"mu": ORIGIN, "cov": np.array([[1.0, 2.0], [2.0, 1.0]])}, "cov", "positive", "[[1.0, 2.0]"),
     ("mv_normal", {"mu": ORIGIN, "cov": np.array([[1.0, 0.5], [0.4, 1.0]])}, "cov", "symmetric", "[[1.0, 0.5]"),
     ("mv_normal_cholesky", {"mu": ORIGIN, "chol": np.array([[1.0, 0.5], [0.0, 1.0]])}, "chol", "zeros above", "[[1."),
+    ("uniform", {"lower": np.array([0.0, 1.0]), "upper": np.array([1.0, 0.5])}, "upper", "above lower", "0.5 at [1]"),
+    (
+        "triangular",
+        {"lower": ORIGIN, "c": np.array([0.5, 2.0]), "upper": np.ones(2)},
+        "c",
+        "from lower to upper",
+        "2.0 at [1]",
+    ),
     ("car", {"mu": ORIGIN, "adjacency": np.eye(2), "alpha": 0.5, "tau": 1}, "adjacency", "on its diagonal", "[[1."),
 ]
 IMPOSSIBLE_EVENTS = [
+    ("wishart", {"nu": np.array(1.0), "scale": np.eye(2)}, np.eye(2), "nu", "above k - 1, which is 1", "1.0"),
+    ("inv_wishart", {"nu": np.array([2.5, 2.0]), "scale": np.eye(3)}, np.eye(3), "nu", "which is 2", "2.0 at [1]"),
     ("categorical", {"p": np.array([0.5, 0.6])}, 1, "p", "sum to 1", "[0.5, 0.6]"),
     ("ordered_probit", {"eta": 0, "cutpoints": np.array([1.0, 0.0])}, 1, "cutpoints", "increase", "[1.0, 0.0]"),
 ]
@@ -131,12 +141,54 @@ def test_possible_data_pass() -> None:
         ("binomial", {"n": np.array([[3], [2]]), "p": 0.5}, [[3, 0], [2, 1]]),
         ("exponential", {"rate": 1}, [0.0, 1.0]),
         ("uniform", {"lower": 0, "upper": 1}, [0.0, 1.0]),
-        ("normal", {"mu": 0, "sigma": 1}, [-np.inf, 1e300]),
+        ("normal", {"mu": 0, "sigma": 1}, [-1e300, 1e300]),
+        ("uniform", {"lower": np.array([0.0, -np.inf]), "upper": np.array([np.inf, 1.0])}, [0.5, 0.5]),
         ("dirichlet", {"alpha": np.ones(3)}, np.float32([[0.1, 0.2, 0.7]])),
         ("normal", {"mu": 0, "sigma": 1}, np.array([1, 2], ml_dtypes.bfloat16)),
     ]:
         density, inputs = observe(dist, args, y)
         density.check_values(inputs)
+
+
+@pytest.mark.parametrize(
+    ("dist", "args", "y", "expected", "found", "count"),
+    [
+        ("normal", {"mu": 0, "sigma": 1}, [0.0, np.inf, -np.inf], "a finite number", "infinity at [1]", "2 values are"),
+        (
+            "lognormal",
+            {"mu": 0, "sigma": 1},
+            np.float32([1.0, np.inf]),
+            "a finite number",
+            "infinity at [1]",
+            "1 value is",
+        ),
+        ("poisson", {"mu": 1}, [[0.0, 1.0], [np.inf, 2.0]], "a finite number", "infinity at [1, 0]", "1 value is"),
+        ("normal", {"mu": 0, "sigma": 1}, ml_dtypes.bfloat16(-np.inf), "a finite number", "-infinity", "1 value is"),
+        (
+            "mv_normal",
+            {"mu": np.zeros(2), "cov": np.eye(2)},
+            [[0.0, 1.0], [2.0, np.inf]],
+            "finite numbers",
+            "[2.0, infinity] at [1]",
+            "1 value is",
+        ),
+    ],
+)
+def test_infinite_observations(dist: str, args: dict, y: Any, expected: str, found: str, count: str) -> None:
+    density, inputs = observe(dist, args, y)
+    with pytest.raises(InvalidData, match=f"the observed value of obs: {count} impossible") as caught:
+        density.check_values(inputs)
+    error = caught.value
+    assert (error.node, error.expected, error.found) == ("obs", expected, found)
+    assert "mask" in error.hint
+
+
+def test_infinite_observations_that_are_masked_or_ends_of_intervals() -> None:
+    density, inputs = observe("normal", {"mu": 0, "sigma": 1}, [0.0, np.inf], mask=[1, 0])
+    density.check_values(inputs)
+    interval = {"name": "interval_censored", "components": ["normal"]}
+    density, inputs = observe(interval, {"0.mu": 0, "0.sigma": 1}, [[-np.inf, 1.0], [2.0, np.inf]])
+    density.check_values(inputs)
 
 
 def test_masked_observations_may_be_anything_but_nan() -> None:
@@ -224,6 +276,15 @@ def computed_scale(b: Builder) -> None:
     b.observe("o", "normal", {"mu": 0, "sigma": b.call("subtract", b.data("x"), 6)}, 1.0)
 
 
+def computed_observation(b: Builder) -> None:
+    b.observe("o", "normal", {"mu": 0, "sigma": 1}, b.call("log", b.call("subtract", b.data("x"), 5)))
+
+
+def computed_from_numbers(b: Builder) -> None:
+    scale = b.call("subtract", b.call("exp", 0.0), 5.0)
+    b.observe("o", "normal", {"mu": 0, "sigma": scale}, b.data("x"))
+
+
 @pytest.mark.parametrize(
     ("build", "group", "node", "expected", "found"),
     [
@@ -231,6 +292,8 @@ def computed_scale(b: Builder) -> None:
         (computed_index, [0, 1], "take", "indices from 0 to 2", "-1 at [0]"),
         (computed_count, None, "o", "a whole number of at least 0", "-0.5 at [0]"),
         (computed_scale, None, "o", "a positive number", "-1.0 at [0]"),
+        (computed_observation, None, "o", "a finite number", "-infinity at [0]"),
+        (computed_from_numbers, None, "o", "a positive number", "-4.0"),
     ],
 )
 def test_values_computed_from_data(

@@ -8,6 +8,7 @@ defmodule Nutkin.Model.Control do
   @spec scan(term(), term(), (term(), term() -> {term(), term()}), keyword()) :: {term(), term()}
   def scan(xs, acc, fun, opts) do
     opts = Option.to_wire!(opts, [reverse: :boolean], "scan")
+    function!(fun, 2, "the function of scan", "fn x, acc -> {y, acc} end")
     {rows, row_form} = xs |> rows() |> Container.flatten()
     {init, form} = Container.flatten(acc)
     count = length(init)
@@ -48,6 +49,8 @@ defmodule Nutkin.Model.Control do
         hint: "the gradient needs room for what enters each step; a loop that goes on longer gives NaN"
     end
 
+    function!(condition, 1, "the condition of while", "fn acc -> acc > 0 end")
+    function!(fun, 1, "the function of while", "fn acc -> acc / 2 end")
     {init, form} = Container.flatten(acc)
     count = length(init)
 
@@ -85,6 +88,7 @@ defmodule Nutkin.Model.Control do
         "ode"
       )
 
+    function!(fun, 2, "the function of ode", "fn t, state -> -state end")
     {init, form} = Container.flatten(state)
     count = length(init)
 
@@ -150,6 +154,22 @@ defmodule Nutkin.Model.Control do
 
   defp rows(first..last//step), do: Enum.to_list(first..last//step)
   defp rows(xs), do: xs
+
+  defp function!(fun, arity, _what, _example) when is_function(fun, arity), do: :ok
+
+  defp function!(other, arity, what, example) do
+    arguments = &if &1 == 1, do: "1 argument", else: "#{&1} arguments"
+
+    found =
+      if is_function(other),
+        do: "a function of #{arguments.(Function.info(other)[:arity])}",
+        else: inspect(other, limit: 5)
+
+    raise InvalidModel,
+      message: "#{what} must take #{arguments.(arity)}",
+      expected: "a function such as #{example}",
+      found: found
+  end
 
   defp pair!({ys, next}), do: {ys, next}
 

@@ -8,7 +8,7 @@ defmodule Nutkin.Model.WrongModelsTest do
   import Nutkin.Test.TemporaryFolder
 
   alias Nutkin.Error.{InvalidData, InvalidModel}
-  alias Nutkin.Test.{Engine, MismatchedModels, WrongModels}
+  alias Nutkin.Test.{Engine, ImpossibleValues, MismatchedModels, WrongModels}
 
   # A tuple is Elixir's where the client speaks of it, as in "a tuple of positive integers".
   @python ~r/\b(None|True|False|NoneType|nan|inf|ndarray|dtype|numpy|jax|jnp|kwargs|dict|int64|float64|Traceback)\b|\(\d+,\)|array\(/
@@ -25,7 +25,7 @@ defmodule Nutkin.Model.WrongModelsTest do
   @tag :python
   test "the others are told when the data come" do
     %{folder: folder} = temporary_folder()
-    mistakes = MismatchedModels.all()
+    mistakes = MismatchedModels.all() ++ ImpossibleValues.all()
     models = for {_what, write, data, _told} <- mistakes, do: {write.(), data}
 
     for {{_mistake, _write, _data, told} = mistake, answer} <-

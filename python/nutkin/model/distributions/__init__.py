@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from nutkin.errors import InvalidModel
 from nutkin.model.distributions import bounded, categories, counts, matrices, positive, real, series, vectors
-from nutkin.model.distributions.combinators import combine
+from nutkin.model.distributions.combinators import check_cumulative, combine
 from nutkin.model.distributions.cumulative import CUMULATIVES
 from nutkin.model.distributions.draws import DRAWS
 from nutkin.model.distributions.family import Family as Family
@@ -58,4 +58,7 @@ def _combined(combination: Combination, arguments: Collection[str]) -> Family:
         prefix = f"{place}."
         of_component = [name.removeprefix(prefix) for name in arguments if name.startswith(prefix)]
         components.append(find_family(component, of_component))
-    return combine(combination.name, components, [name for name in arguments if "." not in name])
+    family = combine(combination.name, components, [name for name in arguments if "." not in name])
+    for component, of in zip(combination.components, components, strict=True):
+        check_cumulative(combination.name, component, of)
+    return family

@@ -26,6 +26,7 @@ from nutkin.model.distributions.combined_draws import (
     zero_inflated_draw,
 )
 from nutkin.model.distributions.family import ANY, Family, LogDensity, Parameter
+from nutkin.model.ir import Combination
 from nutkin.model.native.elementary import exp, log, log1p
 from nutkin.model.special import log1mexp
 from nutkin.model.supports import (
@@ -73,6 +74,19 @@ def combine(name: str, components: Sequence[Family], given: Collection[str]) -> 
         return of_components([family.of_sizes(sizes) for family in components])
 
     return of_components(components)
+
+
+def check_cumulative(name: str, component: str | Combination, family: Family) -> None:
+    """Raises InvalidModel for a combinator that needs the distribution function of a component without one."""
+    if name not in _OF_CUMULATIVES or family.cumulative is not None:
+        return
+    is_mixture = isinstance(component, Combination) and component.name == "mixture"
+    raise InvalidModel(
+        f"{name} needs a distribution function (cdf), and there is none of {component}",
+        expected="a distribution of a number, such as normal, student_t, gamma, weibull or poisson",
+        found=str(component),
+        hint=f"mix distributions that are {name}: mixture(weights, [{name}(…), …])" if is_mixture else None,
+    )
 
 
 def _mixture(*components: Family) -> Family:
@@ -175,7 +189,6 @@ def _interval_censored(family: Family, given: Collection[str]) -> Family:
     """Of each value only the two numbers are known between which it lies: {…, 2}, the ends may be infinite."""
     if given:
         raise InvalidModel("interval_censored has no parameter of its own", expected="none", found=", ".join(given))
-    _check_cumulative("interval_censored", family)
 
     def kernel(x: Array, *parameters: Array) -> Array:
         return _log_mass(family, parameters, x[..., 0], x[..., 1])
@@ -187,6 +200,7 @@ _PAIRS = Support(
     "two numbers along the last axis, the second not below the first",
     lambda x: x[..., 0] <= x[..., 1],
     event_rank=1,
+    has_infinities=True,
 )
 
 
@@ -247,6 +261,9 @@ _COMBINATORS: dict[str, Callable[..., Family]] = {
 }
 
 
+_OF_CUMULATIVES = ("truncated", "censored", "interval_censored")
+
+
 def _check_own(name: str, given: Collection[str], wanted: Collection[str]) -> None:
     if set(given) != set(wanted):
         found = ", ".join(given) or "nothing"
@@ -260,17 +277,7 @@ def _limits(name: str, family: Family, given: Collection[str]) -> tuple[str, ...
         raise InvalidModel(
             f"wrong parameters of {name} itself", expected="lower, upper or both", found=", ".join(given) or "nothing"
         )
-    _check_cumulative(name, family)
     return limits
-
-
-def _check_cumulative(name: str, family: Family) -> None:
-    if family.cumulative is None:
-        raise InvalidModel(
-            f"{name} needs a distribution function, which this distribution has not in closed form",
-            expected="such as normal, student_t, gamma, weibull or poisson",
-            found=family.support.description,
-        )
 
 
 def _check_counts(name: str, family: Family) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import replace
 
 import jax.numpy as jnp
 import numpy as np
@@ -13,7 +15,7 @@ from nutkin.model.distributions.vectors import half_log_determinant
 from nutkin.model.native.elementary import log
 from nutkin.model.native.gamma import lgamma
 from nutkin.model.special import HALF_LOG_2PI, LOG_PI
-from nutkin.model.supports import CHOLESKY, CORRELATION, CORRELATION_CHOLESKY, COVARIANCE, REAL
+from nutkin.model.supports import CHOLESKY, CORRELATION, CORRELATION_CHOLESKY, COVARIANCE, REAL, degrees_for
 
 _SQUARE = ("k", "k")
 
@@ -105,11 +107,18 @@ def _matrix_normal_normalizer(mu: Array, row_chol: Array, col_chol: Array) -> Ar
 
 _MATRIX_NORMAL = LogDensity(kernel=_matrix_normal_kernel, normalizer=_matrix_normal_normalizer)
 
+_NU_SCALE = {"nu": ABOVE_0, "scale": COVARIANCE_MATRIX}
+
+
+def _with_degrees(family: Family, sizes: Mapping[str, int]) -> Family:
+    return replace(family, parameters={**family.parameters, "nu": Parameter(degrees_for(sizes["k"]))})
+
+
 FAMILIES: dict[str, Family] = {
     "lkj_corr": Family({"eta": ABOVE_0}, _LKJ_CORR, CORRELATION, event=_SQUARE),
     "lkj_cholesky": Family({"eta": ABOVE_0}, _LKJ_CHOLESKY, CORRELATION_CHOLESKY, event=_SQUARE),
-    "wishart": Family({"nu": ABOVE_0, "scale": COVARIANCE_MATRIX}, _WISHART, COVARIANCE, event=_SQUARE),
-    "inv_wishart": Family({"nu": ABOVE_0, "scale": COVARIANCE_MATRIX}, _INV_WISHART, COVARIANCE, event=_SQUARE),
+    "wishart": Family(_NU_SCALE, _WISHART, COVARIANCE, event=_SQUARE, sized=_with_degrees),
+    "inv_wishart": Family(_NU_SCALE, _INV_WISHART, COVARIANCE, event=_SQUARE, sized=_with_degrees),
     "matrix_normal": Family(
         {
             "mu": Parameter(event=("rows", "columns")),

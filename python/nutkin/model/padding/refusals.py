@@ -6,11 +6,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nutkin.errors import InvalidModel
-from nutkin.model.ir import Argument, Data, Node, RandomVariable, references
+from nutkin.model.ir import Argument, Call, Data, Node, RandomVariable, references
 from nutkin.model.padding.axes import Axes, show_growing
 from nutkin.model.steps import Step
 
-_KEPT_APART = "operations entry by entry, and sums, means, extremes, cumulative ones, or a scan"
+_KEPT_APART = (
+    "the entries of {axes}, which grows, are not kept apart here",
+    "operations entry by entry, and sums, means, extremes, cumulative ones, or a scan",
+)
+
+# What is to be told of an operation, with what there is instead.
+_BY_OPERATION = {
+    "concatenate": (
+        "nothing can be joined behind the entries of {axes}, which grows",
+        "what grows in the last place, as in concatenate([first, x]); or sums and log densities of each part, added",
+    ),
+    "flatten": (
+        "the axis {axes}, which grows, cannot become one with another axis",
+        "the tensor as it is: sums, means and observations take any number of axes, and x[[.., 0]] is a column",
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -38,9 +53,9 @@ class Refusals:
         if isinstance(self.nodes[index], RandomVariable):
             message = f"a free variable cannot grow, and its parameters have the axis {self._names(index)}"
             return self._error(index, message, "a variable of a fixed size, of which take(x, index) picks entries")
-        return self._error(
-            index, f"the entries of {self._names(index)}, which grows, are not kept apart here", _KEPT_APART
-        )
+        node = self.nodes[index]
+        message, expected = _BY_OPERATION.get(node.op if isinstance(node, Call) else "", _KEPT_APART)
+        return self._error(index, message.format(axes=self._names(index)), expected)
 
     def masked(self, index: int) -> InvalidModel:
         """This node of a body needs to know which entries of an axis are there."""

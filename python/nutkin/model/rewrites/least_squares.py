@@ -90,6 +90,8 @@ class Reduced(NamedTuple):
     dense_shift: np.ndarray  # (k,)
 
 
+# What overflows, or comes of an infinite predictor, is not finite: it is the model as written that says where.
+@np.errstate(over="ignore", invalid="ignore")
 def reduce_rows(rows: Rows, dtype: np.dtype) -> Reduced:
     """The reduction of all rows. The shift is exact in `dtype`, in which the coefficients will be."""
     some = rows.thinned(max(_SHIFT_ROWS, 8 * (rows.k + len(rows.scales))))

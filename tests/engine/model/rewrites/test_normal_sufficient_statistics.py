@@ -193,3 +193,14 @@ def test_fresh_data_of_the_same_shapes_compile_nothing() -> None:
         values.append(float(bound(model.builder, model.data).value_and_gradient(position)[0]))
         assert compilations() - before == count
     assert values[0] != values[1]
+
+
+@pytest.mark.parametrize("term", ["slope", "slopes"])
+def test_predictors_that_are_infinite_or_overflow_give_no_warning(term: str) -> None:
+    for wrong in (np.inf, 1e200):
+        model = regression("intercept", term)
+        predictor = next(x for x in model.data.values() if x.dtype.kind == "f")
+        predictor[3] = wrong
+        target = bound(model.builder, model.data)
+        assert [applied.name for applied in target.rewrites] == [NAME]
+        assert target.arguments
