@@ -1,4 +1,4 @@
-"""The engine inside a Python that erlport runs, for applications that have one: the same messages, without a port of ours.
+"""The engine inside a Python that erlport runs, for applications that have one: the same messages, and no port of ours.
 
 `call` takes the frames of one request and returns those of its answers. `serve` makes the process take frames as
 erlport messages, `{Pid, Frame}`, and send the answers to that process as `{nutkin, Frame}`, while it computes: with
