@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import jax
@@ -12,7 +13,7 @@ import numpy as np
 from nutkin.compile.constants import gather, inlined
 from nutkin.compile.executables import EXECUTABLES
 from nutkin.compile.placement import placed
-from nutkin.compile.target import program_key, specs
+from nutkin.compile.target import Source, program_key, specs
 from nutkin.errors import InvalidModel
 from nutkin.model import Model, Program, Spec, check
 from nutkin.model.applications import check_single
@@ -68,13 +69,20 @@ def bind_evaluation(
             found=f"the parameter {model.parameters[0]}",
             hint="predict and log_density take values of the parameters",
         )
-    program = check(model, specs(data), specs(tensors), precision=precision)
-    _check_asked(program, results)
-    evaluator = Evaluator(program, program.needed_by(results))
+    evaluator = _evaluator(Source.of(model, specs(data), specs(tensors), precision, None), tuple(results))
+    program = evaluator.program
     arrays = gather(program, data, tensors)
     needed = {index: arrays[index] for index in evaluator.inputs_of(results)}
     constants = inlined(program, needed)
     return Evaluation(evaluator, tuple(results), needed, constants, program_key(program, constants))
+
+
+@lru_cache(maxsize=64)
+def _evaluator(source: Source, results: tuple[int, ...]) -> Evaluator:
+    """A function that is called again finds its nodes checked."""
+    program = check(source.model, source.data, source.tensors, precision=source.precision)
+    _check_asked(program, results)
+    return Evaluator(program, program.needed_by(results))
 
 
 def shapes(
