@@ -16,7 +16,7 @@ defmodule Posteriordb.ARK do
       alpha <~ normal(0, 10)
       beta <~ normal(0, 10, shape: {@order})
       sigma <~ half_cauchy(2.5)
-      observe(:series, normal(alpha + dot(lags, beta), sigma), y[@order..-1])
+      observe(:series, normal(alpha + dot(lags, beta), sigma), y[@order..-1//1])
     end
   end
 end

@@ -8,7 +8,7 @@ defmodule Posteriordb.Diamonds do
   def diamonds do
     model do
       # Without the column of ones.
-      x = data(:X)[[.., 1..-1]]
+      x = data(:X)[[.., 1..-1//1]]
       centered = x - mean(x, axes: [0])
 
       b <~ normal(0, 1, shape: {24})

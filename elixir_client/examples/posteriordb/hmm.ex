@@ -41,7 +41,7 @@ defmodule Posteriordb.HMM do
     use Nutkin.Model.Language
 
     {nil, last} =
-      scan(emissions[1..-1], emissions[0], fn emission, reached ->
+      scan(emissions[1..-1//1], emissions[0], fn emission, reached ->
         ways = reshape(reached, {2, 1}) + log(transitions)
         {nil, logsumexp(ways, axes: [0]) + emission}
       end)

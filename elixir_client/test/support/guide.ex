@@ -1,6 +1,6 @@
 defmodule Nutkin.Test.Guide do
   @moduledoc """
-  `docs/models.md`: its examples, evaluated one after the other, and its table of distributions.
+  The guides, such as `docs/models.md`: their examples, evaluated one after the other, and its table of distributions.
   """
 
   alias Nutkin.{Error, Model}
@@ -12,9 +12,9 @@ defmodule Nutkin.Test.Guide do
   def path, do: @path
 
   @doc "The examples: the number of the line after ```elixir, and the code."
-  @spec examples() :: [{pos_integer(), String.t()}]
-  def examples do
-    text = File.read!(@path)
+  @spec examples(Path.t()) :: [{pos_integer(), String.t()}]
+  def examples(path \\ @path) do
+    text = File.read!(path)
 
     for [{start, length}] <- Regex.scan(~r/(?<=^```elixir\n).*?(?=^```$)/ms, text, return: :index) do
       line = text |> binary_part(0, start) |> String.split("\n") |> length()

@@ -157,15 +157,15 @@ defmodule Nutkin.Test.WrongModels do
        end, %{}, "k is a value that exists only when the model runs, not a text; use deterministic(name, x)"},
       {"an index that is a fraction", fn -> model(do: factor(:f, data(:x)[0.5])) end, %{},
        "a node cannot be indexed so; expected an integer, a range that goes up (such as 0..2 or " <>
-         "1..-1), a list with one of these for each axis, or a node; found 0.5; take(x, indices) " <>
+         "1..-1//1), a list with one of these for each axis, or a node; found 0.5; take(x, indices) " <>
          "takes the entries at the indices of a list or tensor"},
-      {"a range that goes down", fn -> model(do: factor(:f, data(:x)[3..1])) end, %{},
+      {"a range that goes down", fn -> model(do: factor(:f, data(:x)[3..1//-1])) end, %{},
        "a node cannot be indexed so; expected an integer, a range that goes up (such as 0..2 or " <>
-         "1..-1), a list with one of these for each axis, or a node; found 3..1//-1; take(x, " <>
+         "1..-1//1), a list with one of these for each axis, or a node; found 3..1//-1; take(x, " <>
          "indices) takes the entries at the indices of a list or tensor"},
       {"a list of indices in brackets", fn -> model(do: factor(:f, data(:x)[[0, [1, 2]]])) end, %{},
        "a node cannot be indexed so; expected an integer, a range that goes up (such as 0..2 or " <>
-         "1..-1), a list with one of these for each axis, or a node; found [1, 2]; take(x, indices) " <>
+         "1..-1//1), a list with one of these for each axis, or a node; found [1, 2]; take(x, indices) " <>
          "takes the entries at the indices of a list or tensor"},
       {"a statement in the body of a loop",
        fn -> model(do: scan(data(:y), 0, fn y, acc -> {observe(:obs, normal(0, 1), y), acc} end)) end, %{},

@@ -9,7 +9,7 @@ defmodule Nutkin.Model.Node do
   A node is indexed as in Nx, axis by axis from the first; axes that are not named stay whole:
 
     * `x[2]` - the entry 2 of the first axis, which is dropped; `x[-1]` is the last one
-    * `x[0..2]`, `x[1..-1]`, `x[..]` - a range of it, both ends included, also with a step, `x[0..-1//2]`
+    * `x[0..2]`, `x[1..-1//1]`, `x[..]` - a range of it, both ends included, also with another step, `x[0..-1//2]`
     * `x[[.., 1]]` - an index or a range for each axis
     * `x[index]` with an integer node - `take(x, index)`, for one entry or many. A list or tensor of indices is given to
       `take/2` itself, as a list in brackets is an index for each axis
@@ -81,7 +81,7 @@ defmodule Nutkin.Model.Node do
     raise InvalidModel,
       message: "a node cannot be indexed so",
       expected:
-        "an integer, a range that goes up (such as 0..2 or 1..-1), a list with one of these for each axis, or a node",
+        "an integer, a range that goes up (such as 0..2 or 1..-1//1), a list with one of these for each axis, or a node",
       found: inspect(key, limit: 5),
       hint: "take(x, indices) takes the entries at the indices of a list or tensor"
   end
