@@ -23,14 +23,19 @@ defmodule Nutkin.Nx.Control do
     Enum.zip(choose(predicates, Enum.with_index(bodies), Expression.id(t), env), shapes)
   end
 
+  # As many predicates as there are branches, but for the last. By halves, so that many are not nested deeply.
   defp choose([], [{body, place}], id, env) do
     for {node, _shape} <- Translation.values(body, %{env | path: env.path ++ [{id, place}]}), do: node
   end
 
-  defp choose([predicate | predicates], [first | rest], id, env) do
-    {left, seen, count} = branch(fn -> choose([], [first], id, env) end)
-    {right, captures, ^count} = branch(fn -> choose(predicates, rest, id, env) end)
+  defp choose(predicates, bodies, id, env) do
+    half = div(length(bodies), 2)
+    {first, rest} = Enum.split(bodies, half)
+    {any, others} = Enum.split(predicates, half)
+    {left, seen, count} = branch(fn -> choose(Enum.drop(any, -1), first, id, env) end)
+    {right, captures, ^count} = branch(fn -> choose(others, rest, id, env) end)
     all = Enum.uniq(seen ++ captures)
+    predicate = Enum.reduce(any, &Builder.call("logical_or", [&1, &2], %{}))
 
     Builder.several(
       %{
