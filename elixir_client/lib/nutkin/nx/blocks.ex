@@ -31,7 +31,21 @@ defmodule Nutkin.Nx.Blocks do
   def write(name, inputs, _options, t, env) when name in ~w(cholesky solve determinant),
     do: typed(name, inputs, t, env)
 
+  def write("lu", [x], _options, _t, env), do: several("lu", x, 3, env)
+
+  # Their signs and their order are conventions, and Nx stops them early: in a model their gradient counts, by themselves
+  # the values of Nx.
+  def write("qr", [x], %{mode: :reduced}, _t, %{types: :model} = env), do: several("qr", x, 2, env)
+
+  def write("svd", [x], %{full_matrices?: false}, _t, %{types: :model} = env), do: several("svd", x, 3, env)
+
+  def write("eigh", [x], _options, _t, %{types: :model} = env) do
+    for part <- several("eigh", x, 2, env), do: Builder.call("reverse", [part], %{"axes" => [-1]})
+  end
+
   def write(_other, _inputs, _options, _t, _env), do: nil
+
+  defp several(op, x, count, env), do: Builder.call(op, [Translation.node(x, env)], %{}, count)
 
   defp one(op, inputs, options, env) do
     [Builder.call(op, Enum.map(inputs, &Translation.node(&1, env)), options)]
