@@ -56,6 +56,17 @@ def places_below(sizes: Sequence[int]) -> Support:
 
 
 @functools.cache
+def edges_below(size: int) -> Support:
+    """The pairs of nodes of a graph of so many."""
+    return Support(
+        f"two different indices from 0 to {size - 1}",
+        lambda x: ((x >= 0) & (x < size) & _is_whole(x)).all(-1) & (x[..., 0] != x[..., 1]),
+        event_rank=1,
+        hint="indices start at 0",
+    )
+
+
+@functools.cache
 def categories_below(size: int) -> Support:
     """The numbers of so many categories, the first of which is 0."""
     return Support(

@@ -16,7 +16,7 @@ from nutkin.model.distributions import DISTRIBUTIONS
 from nutkin.model.distributions.shapes import event_sizes
 from nutkin.model.types import Spec
 
-IMPROPER = {"flat", "half_flat", "icar"}
+IMPROPER = {"flat", "half_flat", "icar", "icar_edges"}
 NAMES = sorted(DISTRIBUTIONS.keys() - IMPROPER)
 COUNT = 4000
 # Of some thousand tests with a fixed seed.

@@ -83,6 +83,8 @@ IMPOSSIBLE_PARAMETERS = [
     ("mv_normal", {"mu": ORIGIN, "cov": np.array([[1.0, 0.5], [0.4, 1.0]])}, "cov", "symmetric", "[[1.0, 0.5]"),
     ("mv_normal_cholesky", {"mu": ORIGIN, "chol": np.array([[1.0, 0.5], [0.0, 1.0]])}, "chol", "zeros above", "[[1."),
     ("car", {"mu": ORIGIN, "adjacency": np.eye(2), "alpha": 0.5, "tau": 1}, "adjacency", "on its diagonal", "[[1."),
+    ("icar_edges", {"edges": np.array([[0, 1], [1, 2]]), "sigma": 1}, "edges", "indices from 0 to 1", "[1, 2] at [1]"),
+    ("icar_edges", {"edges": np.array([[0, 1], [1, 1]]), "sigma": 1}, "edges", "two different", "[1, 1] at [1]"),
 ]
 IMPOSSIBLE_EVENTS = [
     ("categorical", {"p": np.array([0.5, 0.6])}, 1, "p", "sum to 1", "[0.5, 0.6]"),
