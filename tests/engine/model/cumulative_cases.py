@@ -88,6 +88,22 @@ class VonMises:
         return width * (density @ np.tile(weights / 400, 200))
 
 
+def beta_neg_binomial(r: np.ndarray, alpha: np.ndarray, beta: np.ndarray) -> Amounts:
+    """Negative binomial tails integrated over the beta distribution of log odds, by the trapezoidal rule."""
+    logits = np.linspace(-150, 150, 6001)
+    p, q = special.expit(logits), special.expit(-logits)
+    density = np.exp(
+        alpha[..., None] * np.log(p) + beta[..., None] * np.log(q) - special.betaln(alpha, beta)[..., None]
+    )
+
+    def integral(of: Callable[..., np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
+        return lambda x: np.sum(of(np.floor(x)[..., None], r[..., None]) * density, axis=-1)
+
+    return Amounts(
+        integral(lambda k, r: special.betainc(r, k + 1, p)), integral(lambda k, r: special.betainc(k + 1, r, q))
+    )
+
+
 def masses(of: Callable[..., Any], size: int) -> Callable[..., Categories]:
     """By sums of SciPy's masses, whose own upper tails are differences."""
 
@@ -186,6 +202,7 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "poisson_log": lambda e: stats.poisson(np.exp(e)),
     "neg_binomial": lambda m, a: stats.nbinom(a, a / (a + m)),
     "neg_binomial_log": lambda e, a: stats.nbinom(a, a / (a + np.exp(e))),
+    "beta_neg_binomial": beta_neg_binomial,
     "geometric": stats.geom,
     "discrete_uniform": lambda lower, upper: stats.randint(lower, upper + 1),
     "hypergeometric": masses(stats.hypergeom, 6),

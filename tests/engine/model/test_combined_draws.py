@@ -136,11 +136,11 @@ def test_nested():
 
 @pytest.mark.parametrize(
     "dist",
-    [made("mixture", "flat", "normal"), made("hurdle", "beta_neg_binomial"), made("interval_censored", "normal")],
+    [made("mixture", "flat", "normal"), made("interval_censored", "normal")],
     ids=str,
 )
 def test_what_has_no_draws(dist):
     parts = [DISTRIBUTIONS[component].parameters for component in dist.components]
     names = [f"{place}.{name}" for place, part in enumerate(parts) for name in part]
-    own = {"mixture": ["weights"], "hurdle": ["p"]}.get(dist.name, [])
+    own = {"mixture": ["weights"]}.get(dist.name, [])
     assert find_family(dist, [*names, *own]).draw is None

@@ -342,7 +342,7 @@ defmodule Nutkin.Model.Language do
   @doc """
   The distribution given that the value is from `:lower` to `:upper`, one or both: `truncated(normal(0, 1), lower: 0)`.
 
-  For every distribution of a number but `flat`, `half_flat` and `beta_neg_binomial`, which have no distribution function. Further options: those of `<~/2`.
+  For every distribution of a number but `flat` and `half_flat`, and those made of others. Further options: those of `<~/2`.
   """
   @spec truncated(Distribution.t(), keyword()) :: Distribution.t()
   def truncated(distribution, opts), do: Combination.limited(:truncated, distribution, opts)

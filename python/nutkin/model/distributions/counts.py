@@ -105,7 +105,7 @@ def _beta_neg_binomial_kernel(x: Array, r: Array, alpha: Array, beta: Array) -> 
     return log_beta(x + r, alpha + beta) - log_beta(r, alpha) + lgamma(x + beta) - lgamma(beta)
 
 
-_BETA_NEG_BINOMIAL = LogDensity(kernel=_beta_neg_binomial_kernel, carrier=_minus_log_factorial)
+BETA_NEG_BINOMIAL = LogDensity(kernel=_beta_neg_binomial_kernel, carrier=_minus_log_factorial)
 
 FAMILIES: dict[str, Family] = {
     "bernoulli": Family({"p": A_PROBABILITY}, _BERNOULLI, BINARY),
@@ -117,7 +117,7 @@ FAMILIES: dict[str, Family] = {
     "poisson_log": Family({"eta": ANY}, _POISSON_LOG, COUNT),
     "neg_binomial": Family({"mu": ABOVE_0, "alpha": ABOVE_0}, _NEG_BINOMIAL, COUNT),
     "neg_binomial_log": Family({"eta": ANY, "alpha": ABOVE_0}, _NEG_BINOMIAL_LOG, COUNT),
-    "beta_neg_binomial": Family({"r": ABOVE_0, "alpha": ABOVE_0, "beta": ABOVE_0}, _BETA_NEG_BINOMIAL, COUNT),
+    "beta_neg_binomial": Family({"r": ABOVE_0, "alpha": ABOVE_0, "beta": ABOVE_0}, BETA_NEG_BINOMIAL, COUNT),
     "geometric": Family({"p": Parameter(POSITIVE_PROBABILITY)}, _GEOMETRIC, POSITIVE_COUNT),
     "discrete_uniform": Family(
         {"lower": Parameter(WHOLE), "upper": Parameter(WHOLE)}, _DISCRETE_UNIFORM, WHOLE_INTERVAL

@@ -1,6 +1,6 @@
 """Distribution functions of the distributions of one number: logarithms of both tails, by name.
 
-Not here: beta_neg_binomial, whose upper tail is a sum that converges too slowly; and the improper ones.
+Not here: the improper ones.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from nutkin.model.distributions.categories import entry, logsumexp
 from nutkin.model.distributions.family import Cumulative
 from nutkin.model.distributions.normal_mixtures import normal_and_mills_tails, skew_normal_tails
 from nutkin.model.distributions.real import STUDENT_T, standardized
-from nutkin.model.distributions.summed_tails import beta_binomial_tails, hypergeometric_tails
+from nutkin.model.distributions.summed_tails import beta_binomial_tails, beta_neg_binomial_tails, hypergeometric_tails
 from nutkin.model.distributions.tails import (
     above_0,
     by_log_cumulative_hazard,
@@ -312,6 +312,7 @@ CUMULATIVES: dict[str, Cumulative] = {
         "poisson_log": _poisson,
         "neg_binomial": lambda x, mu, alpha: _neg_binomial(x, log(mu), alpha),
         "neg_binomial_log": _neg_binomial,
+        "beta_neg_binomial": beta_neg_binomial_tails,
         "geometric": _geometric,
         "discrete_uniform": _discrete_uniform,
         "hypergeometric": hypergeometric_tails,
