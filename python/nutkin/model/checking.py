@@ -283,16 +283,22 @@ class _Checker:
     def _arguments(
         self, node: RandomVariable | Observe | Predict, index: int
     ) -> tuple[Family, tuple[int, ...], dict[str, Spec]]:
-        """The family, for event axes of the sizes that the parameters have, and the parameters in its order."""
+        """The family, for event axes of the sizes that parameters and value have, and the parameters in its order."""
         family = find_family(node.dist, node.args)
         args = {name: node.args[name] for name in family.parameters}
         specs = {name: self.steps[reference].spec for name, reference in args.items()}
-        family = family.of_sizes(event_sizes(family, specs))
+        family = family.of_sizes(event_sizes(family, specs, self._value_shape(node)))
         for name, reference in args.items():
             support = family.parameters[name].support
             self._check_values(f"the parameter {spoken(name)}", node, index, reference, support, (), None)
         self._check_bounds(node, index, family, args)
         return family, tuple(args.values()), specs
+
+    def _value_shape(self, node: RandomVariable | Observe | Predict) -> tuple[int, ...] | None:
+        """None where only the parameters tell."""
+        if isinstance(node, RandomVariable):
+            return node.shape
+        return None if node.value is None else self.steps[node.value].spec.shape
 
     def _check_bounds(
         self, node: RandomVariable | Observe | Predict, index: int, family: Family, args: dict[str, int]

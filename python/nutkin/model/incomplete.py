@@ -64,24 +64,24 @@ def at_the_ends(tails: Tails, is_start: Array, is_end: Array) -> Tails:
 
 @jax.custom_jvp
 def _gamma_tails(a: Array, log_x: Array) -> Tails:
-    return _both(_smaller_gamma(a, log_x), _is_lower_gamma(a, log_x))
+    return both_tails(_smaller_gamma(a, log_x), _is_lower_gamma(a, log_x))
 
 
 @jax.custom_jvp
 def _beta_tails(a: Array, b: Array, logit: Array) -> Tails:
-    return _both(_smaller_beta(a, b, logit), _is_lower_beta(a, b, logit))
+    return both_tails(_smaller_beta(a, b, logit), _is_lower_beta(a, b, logit))
 
 
-def _both(smaller: Array, is_lower: Array) -> Tails:
+def both_tails(smaller: Array, is_lower: Array) -> Tails:
     """The lower and the upper tail from one of them. A complement that rounds to 0 counts as one unit of rounding."""
     other = log1mexp(-lax.min(smaller, lax.full_like(smaller, -jnp.finfo(smaller.dtype).eps)))
     return jnp.where(is_lower, smaller, other), jnp.where(is_lower, other, smaller)
 
 
-def _derivative(
+def tails_derivative(
     smaller: Callable[..., Array], is_lower: Callable[..., Array], log_density: Callable[..., Array]
 ) -> Callable[..., tuple[Tails, Tails]]:
-    """The derivative by those of the arguments that move, of which the last one is not a parameter."""
+    """The derivative of `both_tails` by those of the arguments that move, of which the last one is not a parameter."""
 
     def rule(primals: tuple[Array, ...], tangents: tuple[Array | SymbolicZero, ...]) -> tuple[Tails, Tails]:
         (*parameters, x), (*moves, x_tangent) = primals, tangents
@@ -94,10 +94,10 @@ def _derivative(
         if moved:
             basis = [jnp.stack([one if i == j else none for j in moved]) for i in range(len(parameters))]
             same, slopes = jax.vmap(along)(basis)
-            tails = lower, upper = _both(same[0], is_low)
+            tails = lower, upper = both_tails(same[0], is_low)
         else:
             slopes = ()
-            tails = lower, upper = _both(smaller(*primals), is_low)
+            tails = lower, upper = both_tails(smaller(*primals), is_low)
         # The derivatives of both tails sum to 0.
         ratio = -exp(jnp.where(is_low, lower - upper, upper - lower))
         of_lower, of_upper = jnp.zeros_like(x), jnp.zeros_like(x)
@@ -172,8 +172,8 @@ def _deviance(mean: Array, distance: Array, log_ratio: Array) -> Array:
     return jnp.where(is_near, mean * s * (r - square * series), distance - mean * log_ratio)
 
 
-_gamma_tails.defjvp(_derivative(_smaller_gamma, _is_lower_gamma, _log_gamma_power), symbolic_zeros=True)
-_beta_tails.defjvp(_derivative(_smaller_beta, _is_lower_beta, _log_beta_power), symbolic_zeros=True)
+_gamma_tails.defjvp(tails_derivative(_smaller_gamma, _is_lower_gamma, _log_gamma_power), symbolic_zeros=True)
+_beta_tails.defjvp(tails_derivative(_smaller_beta, _is_lower_beta, _log_beta_power), symbolic_zeros=True)
 
 
 def _gamma_series(a: Array, x: Array) -> Array:
@@ -185,7 +185,7 @@ def _gamma_series(a: Array, x: Array) -> Array:
         total = total + term
         return term, total, term / total
 
-    return _converged(lambda a, x: (jnp.ones_like(a),) * 3, step, (a, x))
+    return converged(lambda a, x: (jnp.ones_like(a),) * 3, step, _MOST_TERMS, (a, x))
 
 
 def _gamma_fraction(a: Array, x: Array) -> Array:
@@ -228,25 +228,30 @@ def _continued_fraction(
         c, d = b + a / c, 1 / (b + a * d)
         return c, d, value * (c * d), c * d - 1
 
-    return _converged(start, step, parameters)
+    return converged(start, step, _MOST_TERMS, parameters)
 
 
-@partial(jax.custom_jvp, nondiff_argnums=(0, 1))
-def _converged(start: Callable[..., State], step: Callable[..., State], parameters: tuple[Array, ...]) -> Array:
-    """The limit of the last value but one of a state; the last is its relative change by a step."""
+@partial(jax.custom_jvp, nondiff_argnums=(0, 1, 2))
+def converged(
+    start: Callable[..., State], step: Callable[..., State], most: float, parameters: tuple[Array, ...]
+) -> Array:
+    """The limit, or what is reached after so many steps, of the last value but one of a state.
+
+    The last is its relative change by a step.
+    """
 
     def goes_on(carry: tuple[Array, State]) -> Array:
         n, state = carry
-        return jnp.any(_is_off(state[-1])) & (n < _MOST_TERMS)
+        return jnp.any(_is_off(state[-1])) & (n < most)
 
     first = start(*parameters)
     one = jnp.ones((), first[0].dtype)
     return lax.while_loop(goes_on, lambda carry: (carry[0] + 1, step(*carry, *parameters)), (one, first))[1][-2]
 
 
-@_converged.defjvp
+@converged.defjvp
 def _converged_jvp(
-    start: Callable[..., State], step: Callable[..., State], primals: tuple, tangents: tuple
+    start: Callable[..., State], step: Callable[..., State], most: float, primals: tuple, tangents: tuple
 ) -> tuple[Array, Array]:
     """Goes on until the derivative has converged too: a sum that ends may have one that does not."""
     (parameters,), (directions,) = primals, tangents
@@ -254,7 +259,7 @@ def _converged_jvp(
     def goes_on(carry: tuple[Array, State, State]) -> Array:
         n, state, slopes = carry
         is_off = _is_off(state[-1]) | _is_off(slopes[-1] / (1 + lax.abs(slopes[-2] / state[-2])))
-        return jnp.any(is_off) & (n < _MOST_TERMS)
+        return jnp.any(is_off) & (n < most)
 
     def advance(carry: tuple[Array, State, State]) -> tuple[Array, State, State]:
         n, state, slopes = carry

@@ -196,7 +196,7 @@ class Ode(_Form, tag="ode", kw_only=True):
     captures: tuple[Reference, ...] = ()
     method: Literal["tsit5", "dopri5", "dopri8", "kvaerno3", "kvaerno5"] = "tsit5"
     rtol: Annotated[float, msgspec.Meta(gt=0)] = 1e-6
-    atol: Annotated[float, msgspec.Meta(gt=0)] = 1e-6
+    atol: Annotated[float, msgspec.Meta(gt=0)] = 1e-9
     max_steps: Size = 4096
     name: Name | None = None
 

@@ -64,6 +64,10 @@ def _solve(node: Ode, derivatives: object, operands: tuple) -> tuple[Array, ...]
         "kvaerno3": diffrax.Kvaerno3,
         "kvaerno5": diffrax.Kvaerno5,
     }
+    controller, most_steps = diffrax.PIDController(rtol=node.rtol, atol=node.atol), node.max_steps
+    if node.method == "kvaerno5":
+        # Diffrax interpolates its steps by cubics, which are worse than the steps: each time is the end of one.
+        controller, most_steps = diffrax.ClipStepSizeController(controller, step_ts=ts), most_steps + ts.size
     solution = diffrax.diffeqsolve(
         diffrax.ODETerm(derivatives),
         solvers[node.method](),
@@ -73,8 +77,8 @@ def _solve(node: Ode, derivatives: object, operands: tuple) -> tuple[Array, ...]
         y0=first,
         args=known,
         saveat=diffrax.SaveAt(ts=ts),
-        stepsize_controller=diffrax.PIDController(rtol=node.rtol, atol=node.atol),
-        max_steps=node.max_steps,
+        stepsize_controller=controller,
+        max_steps=most_steps,
         throw=False,
     )
     has_ended = solution.result == diffrax.RESULTS.successful

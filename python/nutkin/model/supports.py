@@ -68,6 +68,17 @@ def finite(event_rank: int) -> Support:
 
 
 @functools.cache
+def edges_below(size: int) -> Support:
+    """The pairs of nodes of a graph of so many."""
+    return Support(
+        f"two different indices from 0 to {size - 1}",
+        lambda x: ((x >= 0) & (x < size) & _is_whole(x)).all(-1) & (x[..., 0] != x[..., 1]),
+        event_rank=1,
+        hint="indices start at 0",
+    )
+
+
+@functools.cache
 def degrees_for(size: int) -> Support:
     """The degrees of freedom of a density of symmetric matrices of this size."""
     return Support(f"a number above k - 1, which is {size - 1}", lambda x: x > size - 1)

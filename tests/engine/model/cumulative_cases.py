@@ -67,6 +67,52 @@ class Amounts:
         return self.above(x) / (self.below(x) + self.above(x))
 
 
+@dataclass(frozen=True)
+class VonMises:
+    """By brute force: 200 Gauss-Legendre rules along each of the two arcs of the density of SciPy."""
+
+    mu: np.ndarray
+    kappa: np.ndarray
+
+    def cdf(self, x: np.ndarray) -> np.ndarray:
+        return self._between(-np.pi, x)
+
+    def sf(self, x: np.ndarray) -> np.ndarray:
+        return self._between(x, np.pi)
+
+    def _between(self, first: np.ndarray | float, last: np.ndarray | float) -> np.ndarray:
+        nodes, weights = np.polynomial.legendre.leggauss(10)
+        share = ((np.arange(200)[:, None] + 0.5 * (nodes + 1)) / 200).reshape(-1)
+        first, width = np.asarray(first)[..., None], np.asarray(last - first)
+        density = stats.vonmises(self.kappa[..., None], self.mu[..., None]).pdf(first + width[..., None] * share)
+        return width * (density @ np.tile(weights / 400, 200))
+
+
+def beta_neg_binomial(r: np.ndarray, alpha: np.ndarray, beta: np.ndarray) -> Amounts:
+    """Negative binomial tails integrated over the beta distribution of log odds, by the trapezoidal rule."""
+    logits = np.linspace(-150, 150, 6001)
+    p, q = special.expit(logits), special.expit(-logits)
+    density = np.exp(
+        alpha[..., None] * np.log(p) + beta[..., None] * np.log(q) - special.betaln(alpha, beta)[..., None]
+    )
+
+    def integral(of: Callable[..., np.ndarray]) -> Callable[[np.ndarray], np.ndarray]:
+        return lambda x: np.sum(of(np.floor(x)[..., None], r[..., None]) * density, axis=-1)
+
+    return Amounts(
+        integral(lambda k, r: special.betainc(r, k + 1, p)), integral(lambda k, r: special.betainc(k + 1, r, q))
+    )
+
+
+def masses(of: Callable[..., Any], size: int) -> Callable[..., Categories]:
+    """By sums of SciPy's masses, whose own upper tails are differences."""
+
+    def distribution(*parameters: np.ndarray) -> Categories:
+        return Categories(of(*(np.asarray(parameter)[..., None] for parameter in parameters)).pmf(np.arange(size)))
+
+    return distribution
+
+
 def exponential_of(hazard: Callable[[np.ndarray], np.ndarray], back: Callable[[np.ndarray], np.ndarray]) -> Transformed:
     """The distribution with this cumulative hazard, and its inverse."""
     return Transformed(stats.expon(), back, hazard)
@@ -117,6 +163,7 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "logistic": stats.logistic,
     "gumbel": stats.gumbel_r,
     "skew_normal": lambda xi, omega, alpha: stats.skewnorm(alpha, xi, omega),
+    "von_mises": VonMises,
     "exp_mod_normal": lambda m, s, r: stats.exponnorm(1 / (s * r), m, s),
     "half_normal": lambda s: stats.halfnorm(0, s),
     "half_cauchy": lambda s: stats.halfcauchy(0, s),
@@ -150,12 +197,15 @@ REFERENCES: dict[str, Callable[..., Any]] = {
     "bernoulli_logit": lambda e: stats.bernoulli(expit(e)),
     "binomial": stats.binom,
     "binomial_logit": lambda n, e: stats.binom(n, expit(e)),
+    "beta_binomial": masses(stats.betabinom, 8),
     "poisson": stats.poisson,
     "poisson_log": lambda e: stats.poisson(np.exp(e)),
     "neg_binomial": lambda m, a: stats.nbinom(a, a / (a + m)),
     "neg_binomial_log": lambda e, a: stats.nbinom(a, a / (a + np.exp(e))),
+    "beta_neg_binomial": beta_neg_binomial,
     "geometric": stats.geom,
     "discrete_uniform": lambda lower, upper: stats.randint(lower, upper + 1),
+    "hypergeometric": masses(stats.hypergeom, 6),
     "categorical": Categories,
     "categorical_logit": lambda e: Categories(special.softmax(e, -1)),
     "ordered_logistic": ordered(expit),

@@ -134,6 +134,7 @@ def on_sphere(x: np.ndarray) -> np.ndarray:
     return np.full(x.shape[:-1], -np.log(area))
 
 
+_SQUARE_EDGES = np.array([[0, 1], [1, 2], [2, 3], [0, 3]], float)
 _SQUARE_ADJACENCY = np.array([[0, 1, 0, 1], [1, 0, 1, 0], [0, 1, 0, 1], [1, 0, 1, 0]], float)
 
 
@@ -325,5 +326,10 @@ CASES = {
             each(car),
         ),
         "icar": (zero_sum(3, 4), (np.broadcast_to(_SQUARE_ADJACENCY, (3, 4, 4)), positive(3)), each(intrinsic)),
+        "icar_edges": (
+            zero_sum(3, 4),
+            (np.stack([_SQUARE_EDGES, _SQUARE_EDGES[::-1], _SQUARE_EDGES[:, ::-1]]), positive(3)),
+            each(lambda x, edges, sigma: intrinsic(x, _SQUARE_ADJACENCY, sigma)),
+        ),
     }.items()
 }

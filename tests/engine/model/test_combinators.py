@@ -222,7 +222,7 @@ WRONG = [
     (made("mixture", "uniform"), {"weights": [0.5, 0.5], "0.lower": 0, "0.upper": 1}, 0.5, "a support without bounds"),
     (NORMALS, {"weights": [0.5, 0.5], "0.mu": 0, "0.sigma": 1, "1.mu": 1}, 0.5, "wrong parameters for normal"),
     (made("truncated", "normal"), {"0.mu": 0, "0.sigma": 1}, 0.5, "wrong parameters of truncated itself"),
-    (made("truncated", "von_mises"), {"0.mu": 0, "0.kappa": 1, "lower": 0}, 0.5, "needs a distribution function"),
+    (made("truncated", "flat"), {"lower": 0}, 0.5, "needs a distribution function"),
     (made("zero_inflated", "normal"), {"0.mu": 0, "0.sigma": 1, "p": 0.5}, 0.5, "zero_inflated is made of counts"),
     (made("hurdle", "normal"), {"0.mu": 0, "0.sigma": 1, "p": 0.5}, 0.5, "hurdle is made of counts or of positive"),
     (NORMALS, {"weights": [0.5, 0.6], **TWO_NORMALS}, 0.5, "the parameter weights"),

@@ -11,7 +11,7 @@ from engine.model.test_cumulative import NAMES, arguments, both_tails, expected
 from nutkin.model.distributions import DISTRIBUTIONS
 from nutkin.model.incomplete import beta_tails, gamma_tails
 
-# The logarithm of the lower (0) or the upper tail (1), by mpmath with 60 digits.
+# The logarithm of the lower (0) or the upper tail (1): by mpmath or fractions with 60 digits, an angle by quadrature.
 FAR = [
     ("gamma", 2000.0, (3.5, 1.0), 1, -1982.1974672975283),
     ("gamma", 1e-200, (3.5, 1.0), 0, -1614.2633016666744),
@@ -39,6 +39,9 @@ FAR = [
     ("kumaraswamy", 1e-200, (2.0, 3.0), 0, -400 * np.log(10) + np.log(3)),
     ("uniform", 1e-20, (0.0, 1.0), 0, -20 * np.log(10)),
     ("half_cauchy", 1e20, (1.0,), 1, -20 * np.log(10) + np.log(2 / np.pi)),
+    ("beta_binomial", 0.0, (300.0, 200.0, 3.0), 0, -324.29186483643578),
+    ("hypergeometric", 299.0, (1000.0, 400.0, 300.0), 1, -385.41602378176485),
+    ("von_mises", -3.0, (0.0, 300.0), 0, -598.5797617755828),
     ("cauchy", 1e200, (0.0, 1.0), 1, -200 * np.log(10) - np.log(np.pi)),
 ]
 

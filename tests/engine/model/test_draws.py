@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 
 import jax
 import numpy as np
@@ -16,7 +16,7 @@ from nutkin.model.distributions import DISTRIBUTIONS
 from nutkin.model.distributions.shapes import event_sizes
 from nutkin.model.types import Spec
 
-IMPROPER = {"flat", "half_flat", "icar"}
+IMPROPER = {"flat", "half_flat", "icar", "icar_edges"}
 NAMES = sorted(DISTRIBUTIONS.keys() - IMPROPER)
 COUNT = 4000
 # Of some thousand tests with a fixed seed.
@@ -53,7 +53,7 @@ def assert_frequencies(x: np.ndarray, masses: np.ndarray) -> None:
     for column, mass in zip(x.T, masses.T, strict=True):
         found = np.bincount(np.minimum(column, len(mass)).astype(int), minlength=len(mass) + 1)
         found = np.append(found[: len(mass)], found[len(mass) :].sum())
-        expected = COUNT * np.append(mass, max(1 - mass.sum(), 0))
+        expected = len(x) * np.append(mass, max(1 - mass.sum(), 0))
         is_rare = expected < 5
         assert found[is_rare].sum() <= expected[is_rare].sum() + 10 + 5 * np.sqrt(expected[is_rare].sum())
         if (~is_rare).sum() > 1:
@@ -238,6 +238,30 @@ def test_poisson_draws_of_large_and_impossible_means_end(dtype: type) -> None:
     np.testing.assert_allclose(x[:, 3], 1e30, rtol=1e-5)
     assert np.all(x[:, 4] == np.inf)
     assert np.isnan(x[:, 5]).all()
+
+
+MEANS = np.array([1e-4, 0.3, 3.0, 9.99, 10.0, 14.0, 60.0, 145.0])
+TRIALS = np.array([1.0, 7.0, 50.0, 50.0, 21.0, 100.0, 1e3, 1e7])
+SHARES = np.array([0.3, 0.5, 0.19, 0.81, 0.5, 0.9, 0.1, 1e-6])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_poisson_draws_of_any_mean(dtype: type) -> None:
+    masses = stats.poisson(MEANS.astype(dtype)).pmf(np.arange(300)[:, None])
+    assert_frequencies(drawn("poisson", MEANS, dtype=dtype, rows=20 * COUNT), masses)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_binomial_draws_of_any_share(dtype: type) -> None:
+    masses = stats.binom(TRIALS.astype(int), SHARES.astype(dtype)).pmf(np.arange(300)[:, None])
+    assert_frequencies(drawn("binomial", TRIALS, SHARES, dtype=dtype, rows=20 * COUNT), masses)
+
+
+def test_counts_are_the_same_in_any_batch() -> None:
+    keys = jax.random.split(jax.random.key(2), 3)
+    for name, parameters in (("poisson", (MEANS,)), ("binomial", (TRIALS, SHARES))):
+        draw = partial(DISTRIBUTIONS[name].draw, parameters=parameters, shape=(8,))
+        np.testing.assert_array_equal(jax.vmap(draw)(keys)[1], draw(keys[1]))
 
 
 def test_poisson_draws_of_rates_that_overflow_end() -> None:

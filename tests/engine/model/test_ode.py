@@ -50,6 +50,16 @@ def test_solutions_and_their_gradients(method):
     np.testing.assert_allclose(gradient, [expected], rtol=2e-5)
 
 
+@pytest.mark.parametrize("method", ["tsit5", "kvaerno5"])
+def test_default_tolerances_hold_for_small_states_and_between_steps(method):
+    b = Builder()
+    times = np.array([1.0, 1.7, 4.0, 12.0])
+    b.deterministic("y", b.elem(b.ode(DECAY, [1.0], 0.0, times, [1.0], method=method), 0))
+    density, inputs = densities.bind(b.tree(), {}, b.tensors)
+    y = densities.outputs(density, np.zeros(0), inputs)["y"]
+    np.testing.assert_allclose(y, np.exp(-times), rtol=5e-6, atol=1e-9)
+
+
 def test_the_start_the_first_state_and_shapes_of_parameters():
     """y' = -rate y of a vector, from a time and a state that are parameters."""
     b = Builder()

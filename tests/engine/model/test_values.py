@@ -91,6 +91,8 @@ IMPOSSIBLE_PARAMETERS = [
         "2.0 at [1]",
     ),
     ("car", {"mu": ORIGIN, "adjacency": np.eye(2), "alpha": 0.5, "tau": 1}, "adjacency", "on its diagonal", "[[1."),
+    ("icar_edges", {"edges": np.array([[0, 1], [1, 2]]), "sigma": 1}, "edges", "indices from 0 to 1", "[1, 2] at [1]"),
+    ("icar_edges", {"edges": np.array([[0, 1], [1, 1]]), "sigma": 1}, "edges", "two different", "[1, 1] at [1]"),
 ]
 IMPOSSIBLE_EVENTS = [
     ("wishart", {"nu": np.array(1.0), "scale": np.eye(2)}, np.eye(2), "nu", "above k - 1, which is 1", "1.0"),

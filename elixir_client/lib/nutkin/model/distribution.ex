@@ -115,7 +115,9 @@ defmodule Nutkin.Model.Distribution do
     {:car, [:mu, :adjacency, :alpha, :tau], "real",
      "A field on the nodes of a graph: mv_normal_precision(mu, tau (D - alpha adjacency)) with D the degrees; the shapes are {…, k}, {…, k, k}, {…} and {…}."},
     {:icar, [:adjacency, :sigma], "real",
-     "The intrinsic field: differences between neighbours are normal(0, sigma), and the sum is normal(0, 0.001 k sigma). `adjacency` has the shape {…, k, k}. The density lacks its constant."}
+     "The intrinsic field: differences between neighbours are normal(0, sigma), and the sum is normal(0, 0.001 k sigma). `adjacency` has the shape {…, k, k}. The density lacks its constant."},
+    {:icar_edges, [:edges, :sigma], "real",
+     "As icar, by the pairs of neighbours: `edges` has the shape {…, m, 2}, and each pair once, of indices from 0. `shape: {…, k}` is required for a free variable."}
   ]
 
   for {name, parameters, support, _note} <- @table do
@@ -183,7 +185,8 @@ defmodule Nutkin.Model.Distribution do
     multinomial: {[:n, :logits], "p = softmax(logits)"},
     mv_normal: {[:mu, :chol], "the lower Cholesky factor of cov"},
     mv_normal: {[:mu, :tau], "tau = cov⁻¹"},
-    mv_student_t: {[:nu, :mu, :chol], "the lower Cholesky factor of cov"}
+    mv_student_t: {[:nu, :mu, :chol], "the lower Cholesky factor of cov"},
+    icar: {[:edges, :sigma], "the pairs of neighbours, each once"}
   ]
 
   @moduledoc @moduledoc <>

@@ -333,7 +333,7 @@ defmodule Nutkin.Model.Language do
   its values have the shape {n, …}. Adaptive steps, differentiated with respect to everything that `fun` uses.
 
   Options: `:method`, one of `:tsit5` (by default), `:dopri5`, `:dopri8`, and for stiff equations `:kvaerno3`,
-  `:kvaerno5`; `:rtol` and `:atol`, 1.0e-6 by default; `:max_steps`, 4096, after which the solution is NaN.
+  `:kvaerno5`; `:rtol`, 1.0e-6 by default, and `:atol`, 1.0e-9; `:max_steps`, 4096, after which the solution is NaN.
 
       populations = ode(%{hare: h0, lynx: l0}, 0, times, fn _t, z ->
         %{hare: (a - b * z.lynx) * z.hare, lynx: (d * z.hare - c) * z.lynx}
@@ -431,7 +431,7 @@ defmodule Nutkin.Model.Language do
   @doc """
   The distribution given that the value is from `:lower` to `:upper`, one or both: `truncated(normal(0, 1), lower: 0)`.
 
-  For every distribution of a number with a distribution function. Further options: those of `<~/2`.
+  For every distribution of a number but `flat` and `half_flat`, and those made of others. Further options: those of `<~/2`.
   """
   @spec truncated(Distribution.t(), keyword()) :: Distribution.t()
   def truncated(distribution, opts), do: Combination.limited(:truncated, distribution, opts)

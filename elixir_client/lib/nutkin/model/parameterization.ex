@@ -40,4 +40,6 @@ defmodule Nutkin.Model.Parameterization do
   def convert(:mv_student_t, %{nu: nu, mu: mu, chol: chol}) do
     {:mv_student_t_cholesky, nu: nu, mu: mu, chol: chol}
   end
+
+  def convert(:icar, %{edges: edges, sigma: sigma}), do: {:icar_edges, edges: edges, sigma: sigma}
 end

@@ -37,7 +37,10 @@ defmodule Nutkin.Nx.Blocks do
   # the values of Nx.
   def write("qr", [x], %{mode: :reduced}, _t, %{types: :model} = env), do: several("qr", x, 2, env)
 
-  def write("svd", [x], %{full_matrices?: false}, _t, %{types: :model} = env), do: several("svd", x, 3, env)
+  def write("svd", [x], options, _t, %{types: :model} = env) do
+    [rows, columns] = x |> Expression.flat_shape() |> Enum.take(-2)
+    if rows == columns or options[:full_matrices?] == false, do: several("svd", x, 3, env)
+  end
 
   def write("eigh", [x], _options, _t, %{types: :model} = env) do
     for part <- several("eigh", x, 2, env), do: Builder.call("reverse", [part], %{"axes" => [-1]})

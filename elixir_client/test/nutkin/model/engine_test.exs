@@ -273,7 +273,8 @@ defmodule Nutkin.Model.EngineTest do
       {[mu: [0.0, 1.0], tau: [[0.25, 0.0], [0.0, 0.25]]], [mu: [0.0, 1.0], cov: [[4.0, 0.0], [0.0, 4.0]]]},
     mv_student_t:
       {[nu: 3, mu: [0.0, 1.0], chol: [[2.0, 0.0], [0.0, 2.0]]],
-       [nu: 3, mu: [0.0, 1.0], cov: [[4.0, 0.0], [0.0, 4.0]]]}
+       [nu: 3, mu: [0.0, 1.0], cov: [[4.0, 0.0], [0.0, 4.0]]]},
+    icar: {[edges: [[0, 1]], sigma: 2.0], [adjacency: [[0, 1], [1, 0]], sigma: 2.0]}
   ]
 
   test "other parameters mean what the table says", %{folder: dir} do
@@ -303,7 +304,7 @@ defmodule Nutkin.Model.EngineTest do
 
   @identity [[1.0, 0.0], [0.0, 1.0]]
   @vectors ~w(mv_normal mv_normal_cholesky mv_normal_precision mv_normal_low_rank mv_student_t)a ++
-             ~w(mv_student_t_cholesky car icar gaussian_random_walk ar zero_sum_normal)a
+             ~w(mv_student_t_cholesky car icar icar_edges gaussian_random_walk ar zero_sum_normal)a
 
   defp argument(:matrix_normal, :mu), do: @identity
   defp argument(name, :nu) when name in [:wishart, :inv_wishart], do: 3
@@ -311,6 +312,7 @@ defmodule Nutkin.Model.EngineTest do
   defp argument(name, :tau) when name in [:mv_normal_precision], do: @identity
   defp argument(_name, matrix) when matrix in ~w(cov chol scale row_chol col_chol factor)a, do: @identity
   defp argument(_name, :adjacency), do: [[0, 1], [1, 0]]
+  defp argument(_name, :edges), do: [[0, 1]]
   defp argument(_name, vector) when vector in [:diag, :rho], do: [0.5, 0.5]
   defp argument(name, :alpha) when name in [:dirichlet, :dirichlet_multinomial], do: [1.0, 1.0]
   defp argument(:car, :alpha), do: 0.5

@@ -9,31 +9,9 @@ from jax import Array, lax
 from jax.scipy.special import logsumexp
 
 from nutkin.model.distributions.counts import log_ways
+from nutkin.model.distributions.standard_counts import binomial, poisson
 from nutkin.model.distributions.standard_draws import log_gamma, log_gammas, unit
 from nutkin.model.native.elementary import exp, log, log1p
-from nutkin.model.special import softplus
-
-# From these means on a Poisson variable is drawn from its quantiles: float32 has not the digits that its rejection
-# takes, and the largest ones exceed the integers.
-_LARGE_MEAN = {np.dtype(np.float32): 1e4, np.dtype(np.float64): 1e8}
-
-
-def poisson(key: Array, mu: Array, shape: tuple[int, ...]) -> Array:
-    """Of large means by the quantiles of Cornish and Fisher (Abramowitz and Stegun 26.2.49), to 1 / mu^(3/2)."""
-    of_small, of_large = jax.random.split(key)
-    is_small = mu < _LARGE_MEAN[mu.dtype]
-    small = jax.random.poisson(of_small, jnp.where(is_small, mu, 1), shape).astype(mu.dtype)
-    z = jax.random.normal(of_large, shape, mu.dtype)
-    large = lax.round(mu + lax.sqrt(mu) * z + (lax.square(z) - 1) / 6)
-    return jnp.where(is_small, small, jnp.where(mu == np.inf, mu, large))
-
-
-def binomial(key: Array, n: Array, logit: Array, shape: tuple[int, ...]) -> Array:
-    """By the rarer of the two outcomes, whose probability does not round to 1."""
-    rare = exp(-softplus(lax.abs(logit)))
-    is_number = (n >= 0) & (n < np.inf) & (rare == rare)
-    count = jax.random.binomial(key, jnp.where(is_number, n, 0), jnp.where(is_number, rare, 0.5), shape, n.dtype)
-    return jnp.where(is_number, jnp.where(logit > 0, n - count, count), np.nan)
 
 
 def multinomial(key: Array, n: Array, logits: Array, shape: tuple[int, ...]) -> Array:

@@ -52,7 +52,7 @@ _BINOMIAL_LOGIT = LogDensity(
     carrier=log_ways,
 )
 
-_BETA_BINOMIAL = LogDensity(
+BETA_BINOMIAL = LogDensity(
     kernel=lambda x, n, alpha, beta: log_beta(x + alpha, n - x + beta) - log_beta(alpha, beta),
     carrier=log_ways,
 )
@@ -94,30 +94,30 @@ _GEOMETRIC = LogDensity(
 _DISCRETE_UNIFORM = LogDensity(normalizer=lambda lower, upper: log(upper - lower + 1))
 
 
-def _hypergeometric_kernel(x: Array, population: Array, k: Array, n: Array) -> Array:
+def hypergeometric_kernel(x: Array, population: Array, k: Array, n: Array) -> Array:
     return log_ways(x, k) + log_ways(n - x, population - k) - log_ways(n, population)
 
 
-_HYPERGEOMETRIC = LogDensity(kernel=_hypergeometric_kernel)
+_HYPERGEOMETRIC = LogDensity(kernel=hypergeometric_kernel)
 
 
 def _beta_neg_binomial_kernel(x: Array, r: Array, alpha: Array, beta: Array) -> Array:
     return log_beta(x + r, alpha + beta) - log_beta(r, alpha) + lgamma(x + beta) - lgamma(beta)
 
 
-_BETA_NEG_BINOMIAL = LogDensity(kernel=_beta_neg_binomial_kernel, carrier=_minus_log_factorial)
+BETA_NEG_BINOMIAL = LogDensity(kernel=_beta_neg_binomial_kernel, carrier=_minus_log_factorial)
 
 FAMILIES: dict[str, Family] = {
     "bernoulli": Family({"p": A_PROBABILITY}, _BERNOULLI, BINARY),
     "bernoulli_logit": Family({"logits": ANY}, _BERNOULLI_LOGIT, BINARY),
     "binomial": Family({"n": A_COUNT, "p": A_PROBABILITY}, _BINOMIAL, COUNT_TO_N),
     "binomial_logit": Family({"n": A_COUNT, "logits": ANY}, _BINOMIAL_LOGIT, COUNT_TO_N),
-    "beta_binomial": Family({"n": A_COUNT, "alpha": ABOVE_0, "beta": ABOVE_0}, _BETA_BINOMIAL, COUNT_TO_N),
+    "beta_binomial": Family({"n": A_COUNT, "alpha": ABOVE_0, "beta": ABOVE_0}, BETA_BINOMIAL, COUNT_TO_N),
     "poisson": Family({"mu": AT_LEAST_0}, _POISSON, COUNT),
     "poisson_log": Family({"eta": ANY}, _POISSON_LOG, COUNT),
     "neg_binomial": Family({"mu": ABOVE_0, "alpha": ABOVE_0}, _NEG_BINOMIAL, COUNT),
     "neg_binomial_log": Family({"eta": ANY, "alpha": ABOVE_0}, _NEG_BINOMIAL_LOG, COUNT),
-    "beta_neg_binomial": Family({"r": ABOVE_0, "alpha": ABOVE_0, "beta": ABOVE_0}, _BETA_NEG_BINOMIAL, COUNT),
+    "beta_neg_binomial": Family({"r": ABOVE_0, "alpha": ABOVE_0, "beta": ABOVE_0}, BETA_NEG_BINOMIAL, COUNT),
     "geometric": Family({"p": Parameter(POSITIVE_PROBABILITY)}, _GEOMETRIC, POSITIVE_COUNT),
     "discrete_uniform": Family(
         {"lower": Parameter(WHOLE), "upper": Parameter(WHOLE)}, _DISCRETE_UNIFORM, WHOLE_INTERVAL

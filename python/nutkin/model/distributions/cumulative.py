@@ -1,7 +1,6 @@
 """Distribution functions of the distributions of one number: logarithms of both tails, by name.
 
-Not here: von_mises, beta_binomial, beta_neg_binomial and hypergeometric, whose distribution functions are sums of as
-many terms as there are values; and the improper ones.
+Not here: the improper ones.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from nutkin.model.distributions.categories import entry, logsumexp
 from nutkin.model.distributions.family import Cumulative
 from nutkin.model.distributions.normal_mixtures import normal_and_mills_tails, skew_normal_tails
 from nutkin.model.distributions.real import STUDENT_T, standardized
+from nutkin.model.distributions.summed_tails import beta_binomial_tails, beta_neg_binomial_tails, hypergeometric_tails
 from nutkin.model.distributions.tails import (
     above_0,
     by_log_cumulative_hazard,
@@ -29,7 +29,9 @@ from nutkin.model.distributions.tails import (
     reverse,
     shares,
     symmetric,
+    within_pi,
 )
+from nutkin.model.distributions.von_mises_tails import von_mises_tails
 from nutkin.model.incomplete import Tails, at_the_ends, beta_tails, gamma_tails
 from nutkin.model.native.elementary import exp, log, log1p
 from nutkin.model.special import LOG_PI, log1mexp, log_erfcx, softplus
@@ -272,6 +274,7 @@ CUMULATIVES: dict[str, Cumulative] = {
         "gumbel": on_line(lambda x, mu, beta: reverse(by_log_cumulative_hazard(-standardized(x, mu, beta)))),
         "skew_normal": on_line(lambda x, xi, omega, alpha: skew_normal_tails(standardized(x, xi, omega), alpha)),
         "exp_mod_normal": on_line(_exp_mod_normal),
+        "von_mises": within_pi(lambda x, mu, kappa: von_mises_tails(*jnp.broadcast_arrays(x, mu, kappa))),
         "half_normal": above_0(lambda x, sigma: _half_normal(x / sigma)),
         "half_cauchy": above_0(_half_cauchy),
         "half_student_t": above_0(lambda x, nu, sigma: _half_student_t(*jnp.broadcast_arrays(x / sigma, nu))),
@@ -304,12 +307,15 @@ CUMULATIVES: dict[str, Cumulative] = {
         "bernoulli_logit": lambda x, logits: at_the_ends(_logistic(-logits), x < 0, x >= 1),
         "binomial": lambda x, n, p: _binomial(x, n, _log_odds(p)),
         "binomial_logit": _binomial,
+        "beta_binomial": beta_binomial_tails,
         "poisson": lambda x, mu: _poisson(x, log_or_end(mu)),
         "poisson_log": _poisson,
         "neg_binomial": lambda x, mu, alpha: _neg_binomial(x, log(mu), alpha),
         "neg_binomial_log": _neg_binomial,
+        "beta_neg_binomial": beta_neg_binomial_tails,
         "geometric": _geometric,
         "discrete_uniform": _discrete_uniform,
+        "hypergeometric": hypergeometric_tails,
         "categorical": _categorical,
         "categorical_logit": _categorical_logit,
         "ordered_logistic": lambda x, eta, cutpoints: _ordered(x, eta, cutpoints, _logistic),

@@ -16,7 +16,7 @@ import numpy as np
 from jax import Array, lax
 
 from nutkin.model.distributions.count_draws import COUNT_DRAWS
-from nutkin.model.distributions.standard_draws import MOST_REJECTIONS, log_gamma, log_gammas, unit
+from nutkin.model.distributions.standard_draws import accepted, log_gamma, log_gammas, unit
 from nutkin.model.distributions.vector_draws import VECTOR_DRAWS
 from nutkin.model.native.elementary import exp, log, log1p
 from nutkin.model.special import softplus
@@ -132,22 +132,16 @@ def _von_mises(key: Array, parameters: tuple[Array, ...], shape: tuple[int, ...]
     rho = 2 * kappa * tau / ((tau + math.sqrt(2)) * (1 + root))
     excess = lax.square(1 - rho) / (2 * rho)
 
-    def propose(carry: tuple[Array, ...]) -> tuple[Array, ...]:
-        i, key, w, is_done = carry
-        key, of_angle, of_test = jax.random.split(key, 3)
+    def propose(key: Array) -> tuple[Array, Array]:
+        of_angle, of_test = jax.random.split(key)
         half_angle = 0.5 * np.pi * jax.random.uniform(of_angle, shape, kappa.dtype)
         rise = 2 * lax.square(lax.sin(half_angle))
         proposal = excess * rise / (excess + 2 - rise)
         c = kappa * (excess + proposal)
-        accepts = log(c / unit(of_test, shape, kappa.dtype)) + 1 - c >= 0
-        return i + 1, key, jnp.where(is_done, w, proposal), is_done | accepts
+        return proposal, log(c / unit(of_test, shape, kappa.dtype)) + 1 - c >= 0
 
-    def goes_on(carry: tuple[Array, ...]) -> Array:
-        return ~jnp.all(carry[-1]) & (carry[0] < MOST_REJECTIONS)
-
-    key, of_sign = jax.random.split(key)
-    start = (0, key, jnp.zeros_like(kappa), ~jnp.isfinite(excess))
-    w = lax.while_loop(goes_on, propose, start)[2]
+    of_rounds, of_sign = jax.random.split(key)
+    w = accepted(of_rounds, propose, jnp.zeros_like(kappa), ~jnp.isfinite(excess))
     angle = 2 * lax.asin(lax.sqrt(jnp.clip(0.5 * w, 0, 1))) * jax.random.rademacher(of_sign, shape, mu.dtype)
     turned = mu + angle
     pi = np.asarray(np.pi, mu.dtype)

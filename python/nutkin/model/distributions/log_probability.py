@@ -21,7 +21,7 @@ def plan_log_probability(node: LogProbability, specs: Sequence[Spec], precision:
     family = find_family(node.dist, node.args)
     named = dict(zip(node.args, rest, strict=True))
     sizes = event_sizes(family, named)
-    family = family.of_sizes(sizes)
+    family = family.of_sizes(event_sizes(family, named, value.shape))
     places = {name: place for place, name in enumerate(node.args, 1)}
     rank = len(value.shape) - family.event_rank
     event = value.shape[max(rank, 0) :]

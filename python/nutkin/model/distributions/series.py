@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
 import jax.numpy as jnp
+import numpy as np
 from jax import Array, lax
 
+from nutkin.errors import InvalidModel
 from nutkin.model.distributions.family import ABOVE_0, VECTOR, Family, LogDensity, Parameter
 from nutkin.model.distributions.vectors import half_log_determinant
 from nutkin.model.native.elementary import log
 from nutkin.model.special import HALF_LOG_2PI
-from nutkin.model.supports import ADJACENCY, PROBABILITY, REAL
+from nutkin.model.supports import ADJACENCY, PROBABILITY, REAL, WHOLE, edges_below
 
 _STEPS = ("steps",)
 
@@ -64,18 +69,49 @@ def _car_normalizer(mu: Array, adjacency: Array, alpha: Array, tau: Array) -> Ar
 _CAR = LogDensity(kernel=_car_kernel, normalizer=_car_normalizer)
 
 
-def _icar_kernel(x: Array, adjacency: Array, sigma: Array) -> Array:
+def _intrinsic(x: Array, sigma: Array, squares: Callable[[Array], Array]) -> Array:
     """Up to a constant: the density is improper but for the sum of the values, which is softly 0.
 
-    Morris et al. 2019, https://doi.org/10.1016/j.sste.2019.100301; the sum is Normal(0, 0.001 k).
+    Morris et al. 2019, https://doi.org/10.1016/j.sste.2019.100301; the sum is Normal(0, 0.001 k). `squares`: the sum of
+    the squared differences of all neighbours.
     """
     size = x.shape[-1]
     scaled = x / sigma[..., None]
     total = jnp.sum(scaled, axis=-1) / (0.001 * size)
-    return -0.5 * (_quadratic_form(scaled, adjacency, 1.0) + lax.square(total)) - size * log(sigma)
+    return -0.5 * (squares(scaled) + lax.square(total)) - size * log(sigma)
 
 
-_ICAR = LogDensity(kernel=_icar_kernel)
+def _icar_kernel(x: Array, adjacency: Array, sigma: Array) -> Array:
+    return _intrinsic(x, sigma, lambda x: _quadratic_form(x, adjacency, 1.0))
+
+
+def _icar_edges_kernel(x: Array, edges: Array, sigma: Array) -> Array:
+    places = edges.astype(np.int32)
+
+    def squares(x: Array) -> Array:
+        batch = jnp.broadcast_shapes(x.shape[:-1], places.shape[:-2])
+        x = jnp.broadcast_to(x, (*batch, x.shape[-1]))
+        first, second = (
+            jnp.take_along_axis(x, jnp.broadcast_to(ends, (*batch, ends.shape[-1])), axis=-1, mode="clip")
+            for ends in (places[..., 0], places[..., 1])
+        )
+        return jnp.sum(lax.square(first - second), axis=-1)
+
+    return _intrinsic(x, sigma, squares)
+
+
+_ICAR, _ICAR_EDGES = LogDensity(kernel=_icar_kernel), LogDensity(kernel=_icar_edges_kernel)
+
+
+def _edges_among(family: Family, sizes: Mapping[str, int]) -> Family:
+    """The same for so many nodes."""
+    if sizes["2"] != 2:
+        raise InvalidModel("the edges are no pairs", expected="{…, m, 2}", found=f"rows of {sizes['2']}")
+    if "k" not in sizes:
+        return family
+    edges = replace(family.parameters["edges"], support=edges_below(sizes["k"]))
+    return replace(family, parameters={**family.parameters, "edges": edges})
+
 
 _NODES = ("k",)
 _ADJACENCY = Parameter(ADJACENCY, ("k", "k"))
@@ -90,4 +126,7 @@ FAMILIES: dict[str, Family] = {
         event=_NODES,
     ),
     "icar": Family({"adjacency": _ADJACENCY, "sigma": ABOVE_0}, _ICAR, REAL, event=_NODES),
+    "icar_edges": Family(
+        {"edges": Parameter(WHOLE, ("m", "2")), "sigma": ABOVE_0}, _ICAR_EDGES, REAL, event=_NODES, sized=_edges_among
+    ),
 }

@@ -62,8 +62,11 @@ def observed_batch(family: Family, specs: Mapping[str, Spec], value: Spec) -> tu
     )
 
 
-def event_sizes(family: Family, specs: Mapping[str, Spec]) -> dict[str, int]:
-    """The sizes of the event axes that parameters have. Raises InvalidModel."""
+def event_sizes(family: Family, specs: Mapping[str, Spec], value: tuple[int, ...] | None = None) -> dict[str, int]:
+    """The sizes of the event axes that parameters have, and those that only a value of this shape has, if it is given.
+
+    Raises InvalidModel.
+    """
     sizes: dict[str, int] = {}
     for name, parameter in family.parameters.items():
         shape = specs[name].shape
@@ -85,7 +88,8 @@ def event_sizes(family: Family, specs: Mapping[str, Spec]) -> dict[str, int]:
                 )
     if family.support is SIMPLEX and sizes["k"] == 1:
         raise InvalidModel("a simplex has at least two parts", expected="k of at least 2", found="1")
-    return sizes
+    rank = 0 if value is None else len(value) - family.event_rank
+    return sizes if value is None or rank < 0 else {**dict(zip(family.event, value[rank:], strict=True)), **sizes}
 
 
 def batch_shape(family: Family, specs: Mapping[str, Spec]) -> tuple[int, ...]:

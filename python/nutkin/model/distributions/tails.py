@@ -44,6 +44,11 @@ def in_unit(tails: Callable[..., Tails]) -> Callable[..., Tails]:
     return _between(0.0, 1.0, 0.5, tails)
 
 
+def within_pi(tails: Callable[..., Tails]) -> Callable[..., Tails]:
+    """Of an angle in (-pi, pi), the same for all."""
+    return _between(-np.pi, np.pi, 0.0, tails)
+
+
 def reverse(tails: Tails) -> Tails:
     lower, upper = tails
     return upper, lower
