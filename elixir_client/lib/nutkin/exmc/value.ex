@@ -1,0 +1,98 @@
+defmodule Nutkin.Exmc.Value do
+  @moduledoc false
+  # The values of a model of eXMC: numbers, lists and tensors, those of Nx also where Nx is not loaded as far as their
+  # elements are in the memory of the BEAM; and text, which refers to a variable or to the data.
+
+  alias Nutkin.Error.InvalidModel
+  alias Nutkin.Model.{Builder, Node}
+  alias Nutkin.Nx.Captured
+  alias Nutkin.Tensor
+
+  @obs_data "__obs_data"
+
+  @typedoc "What is known while a model is written: the node and the shape of each free variable, the data, ids in use."
+  @type scope :: %{
+          nodes: %{String.t() => Node.t()},
+          shapes: %{String.t() => tuple()},
+          data: term(),
+          ids: [String.t()]
+        }
+
+  @doc "The node of a value. `what` is what errors call it, `id` the node of eXMC whose it is."
+  @spec node(term(), String.t(), String.t(), scope()) :: Node.t()
+  def node(%Node{} = node, _what, _id, _scope), do: node
+  def node(@obs_data, _what, id, scope), do: constant(data!(id, scope), "the data of the model")
+  def node(id, _what, _owner, scope) when is_binary(id), do: Map.fetch!(scope.nodes, id)
+  def node(value, what, id, _scope), do: constant(value, "#{what} of #{id}")
+
+  @doc "The shape of a value."
+  @spec shape(term(), scope()) :: tuple()
+  def shape(@obs_data, scope), do: shape(scope.data, scope)
+  def shape(id, scope) when is_binary(id), do: Map.fetch!(scope.shapes, id)
+  def shape(%{__struct__: Nx.Tensor} = tensor, _scope), do: flat_shape(tensor)
+  def shape(%Tensor{shape: shape}, _scope), do: shape
+
+  def shape(value, _scope) do
+    case Tensor.cast(value) do
+      {:ok, %{shape: shape}} -> shape
+      # Not a value: whoever writes it down says so.
+      {:error, _error} -> {}
+    end
+  end
+
+  @doc "The shape that shapes have together, or `:error`."
+  @spec broadcast([tuple()]) :: tuple() | :error
+  def broadcast(shapes) do
+    shapes
+    |> Enum.map(&(&1 |> Tuple.to_list() |> Enum.reverse()))
+    |> Enum.reduce([], fn
+      _shape, :error -> :error
+      shape, sizes -> joined(shape, sizes)
+    end)
+    |> case do
+      :error -> :error
+      sizes -> sizes |> Enum.reverse() |> List.to_tuple()
+    end
+  end
+
+  defp joined([], sizes), do: sizes
+  defp joined(sizes, []), do: sizes
+
+  defp joined([a | as], [b | bs]) do
+    rest = joined(as, bs)
+    if rest == :error or (a != b and a != 1 and b != 1), do: :error, else: [max(a, b) | rest]
+  end
+
+  @doc "Whether a value of one shape is as one of another where they meet."
+  @spec fits?(tuple(), tuple()) :: boolean()
+  def fits?(shape, into), do: broadcast([shape, into]) == into
+
+  @doc "A tensor for the options of a run."
+  @spec tensor(term()) :: term()
+  def tensor(%{__struct__: Nx.Tensor, data: %{__struct__: Nx.BinaryBackend, state: state}} = tensor)
+      when is_binary(state),
+      do: Tensor.from_binary(state, tensor.type, flat_shape(tensor))
+
+  def tensor(other), do: other
+
+  @doc "A name for a statement that eXMC has no node for."
+  @spec fresh(String.t(), scope()) :: String.t()
+  def fresh(name, scope), do: if(name in scope.ids, do: fresh(name <> "_", scope), else: name)
+
+  defp constant(%{__struct__: Nx.Tensor} = tensor, _what), do: Captured.node(tensor)
+  defp constant(value, what), do: Builder.node(value, what)
+
+  defp data!(id, %{data: nil}) do
+    raise InvalidModel,
+      message: "#{id} refers to #{@obs_data}, and the model has no data",
+      node: id,
+      hint: "give them by Exmc.Builder.data(ir, tensor)"
+  end
+
+  defp data!(_id, %{data: data}), do: data
+
+  defp flat_shape(tensor) do
+    axes = for {_name, size} <- Map.get(tensor, :vectorized_axes, []), do: size
+    List.to_tuple(axes ++ Tuple.to_list(tensor.shape))
+  end
+end
