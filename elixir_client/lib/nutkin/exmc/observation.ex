@@ -168,8 +168,7 @@ defmodule Nutkin.Exmc.Observation do
       hint: "write the likelihood as a Custom distribution, or the model in Nutkin's own language"
   end
 
-  # In the precision of the model: where constants meet each other, they would stay in their own.
-  defp constant(value, name, id, scope), do: value |> Value.node(name, id, scope) |> Language.as_type(:f64)
+  defp constant(value, name, id, scope), do: Value.node(value, name, id, scope)
 
   defp unfit(id, what) do
     InvalidModel.exception(

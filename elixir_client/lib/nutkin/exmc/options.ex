@@ -102,15 +102,17 @@ defmodule Nutkin.Exmc.Options do
 
   @doc "The error of `Nutkin.sample/2`, about the options as eXMC calls them."
   @spec renamed(Exception.t()) :: Exception.t()
-  def renamed(%InvalidOption{} = error) do
-    Enum.reduce(@renamed, error, fn {theirs, ours}, error ->
-      if error.path == Atom.to_string(ours) do
-        message = String.replace(error.message, inspect(ours), inspect(theirs))
-        %{error | message: message, path: Atom.to_string(theirs)}
-      else
+  def renamed(%InvalidOption{message: message, path: path} = error) when is_binary(path) do
+    [name | rest] = String.split(path, ".", parts: 2)
+
+    case List.keyfind(@renamed, String.to_atom(name), 1) do
+      {theirs, ours} ->
+        message = String.replace(message, inspect(ours), inspect(theirs))
+        %{error | message: message, path: Enum.join([theirs | rest], ".")}
+
+      nil ->
         error
-      end
-    end)
+    end
   end
 
   def renamed(error), do: error

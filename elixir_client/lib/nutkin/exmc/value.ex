@@ -79,6 +79,11 @@ defmodule Nutkin.Exmc.Value do
   @spec fresh(String.t(), scope()) :: String.t()
   def fresh(name, scope), do: if(name in scope.ids, do: fresh(name <> "_", scope), else: name)
 
+  # Between constants of f32 alone, arithmetic would be in f32.
+  defp constant(%{__struct__: Nx.Tensor, type: {kind, bits}} = tensor, what)
+       when kind in [:f, :bf] and bits < 64,
+       do: tensor |> tensor() |> Tensor.new(type: :f64) |> Builder.node(what)
+
   defp constant(%{__struct__: Nx.Tensor} = tensor, _what), do: Captured.node(tensor)
   defp constant(value, what), do: Builder.node(value, what)
 
