@@ -12,8 +12,8 @@ defmodule Nutkin.Exmc do
   Nx is needed where a distribution is a function over Nx, as `Exmc.Dist.Custom` has one. `docs/exmc.md` tells what is the same, and what
   is not.
 
-  A model is translated to a `Nutkin.Model`, by `model/2`, with which everything else of Nutkin works too. Tensors of the
-  model are its constants, stored by their content.
+  A model is translated to a `Nutkin.Model` and its data, by `model/2`, with which everything else of Nutkin works too. Observed
+  values that have axes, and what `Exmc.Builder.data` was given, are data: others of the same shapes compile nothing anew.
 
   Errors are raised, as eXMC raises them: those of `Nutkin.Error`, with the id of the node in `:node`.
 
@@ -60,11 +60,16 @@ defmodule Nutkin.Exmc do
   @type stats :: %{atom() => term()}
 
   @doc """
-  The model as one of Nutkin: `Nutkin.sample/2` and all other functions take it, and it prints in Nutkin's language.
+  The model as one of Nutkin, and its data: `Nutkin.sample/2` and all other functions take them, and the model prints in
+  Nutkin's language.
 
-  Option: `:ncp`. Raises `Nutkin.Error.InvalidModel`.
+      {model, data} = Nutkin.Exmc.model(ir)
+      {:ok, fit} = Nutkin.sample(model, data: data)
+
+  The slot of an observed value has the id of the observed variable, or of the observation and `_value` where that variable is observed
+  several times. Option: `:ncp`. Raises `Nutkin.Error.InvalidModel`.
   """
-  @spec model(ir(), keyword()) :: Model.t()
+  @spec model(ir(), keyword()) :: {Model.t(), %{String.t() => term()}}
   def model(ir, opts \\ []) do
     options = Options.validate!(opts)
     ir |> Graph.read!() |> Translation.model(options.ncp)
@@ -129,8 +134,8 @@ defmodule Nutkin.Exmc do
   @spec sample_stream(ir(), pid(), map(), keyword()) :: :ok
   def sample_stream(ir, pid, init \\ %{}, opts \\ []) when is_pid(pid) do
     options = Options.validate!(opts)
-    {model, ids, _warnings} = prepared(ir, options)
-    opts = [chains: 1] ++ Options.sampling(options, start(init, options), ids)
+    {{model, data}, ids, _warnings} = prepared(ir, options)
+    opts = [chains: 1, data: data] ++ Options.sampling(options, start(init, options), ids)
 
     if ids != [] do
       raising_as_exmc(fn -> model |> Nutkin.stream(opts) |> Enum.each(&send_draws(&1, ids, pid)) end)
@@ -153,8 +158,8 @@ defmodule Nutkin.Exmc do
   defp start(init, _options), do: init
 
   defp run(ir, init, chains, options) do
-    {model, ids, warnings} = prepared(ir, options)
-    opts = [chains: chains] ++ Options.sampling(options, init, ids)
+    {{model, data}, ids, warnings} = prepared(ir, options)
+    opts = [chains: chains, data: data] ++ Options.sampling(options, init, ids)
 
     if ids == [] do
       {List.duplicate(%{}, chains), List.duplicate(Trace.empty_stats(options, warnings), chains)}

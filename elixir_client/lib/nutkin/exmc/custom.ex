@@ -160,10 +160,10 @@ defmodule Nutkin.Exmc.Custom do
 
   @doc "A free variable of the transform alone, to which the log density is to be added."
   @spec flat(atom(), tuple(), String.t()) :: Nutkin.Model.Distribution.t()
-  def flat(nil, shape, _id), do: Language.flat(shape: shape)
-  def flat(:log, shape, _id), do: Language.half_flat(shape: shape)
-  def flat(:softplus, shape, _id), do: Language.half_flat(shape: shape, transform: :softplus)
-  def flat(:logit, shape, _id), do: Language.uniform(0, 1, shape: shape)
+  def flat(nil, shape, _id), do: Language.flat(shaped(shape))
+  def flat(:log, shape, _id), do: Language.half_flat(shaped(shape))
+  def flat(:softplus, shape, _id), do: Language.half_flat(shaped(shape) ++ [transform: :softplus])
+  def flat(:logit, shape, _id), do: Language.uniform(0, 1, shaped(shape))
 
   def flat(other, _shape, id) do
     raise InvalidModel,
@@ -172,4 +172,7 @@ defmodule Nutkin.Exmc.Custom do
       expected: "nil, :log, :softplus or :logit",
       found: inspect(other)
   end
+
+  defp shaped({}), do: []
+  defp shaped(shape), do: [shape: shape]
 end

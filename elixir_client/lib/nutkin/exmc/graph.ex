@@ -20,11 +20,15 @@ defmodule Nutkin.Exmc.Graph do
           shape: tuple() | nil
         }
 
-  @typedoc "`through` is how the observed value comes from that of the variable."
+  @typedoc """
+  `through` is how the observed value comes from that of the variable, `slot` a name for the value that is no id of another
+  statement.
+  """
   @type observation :: %{
           id: String.t(),
           variable: variable(),
           value: term(),
+          slot: String.t(),
           through: nil | {:affine, term(), term()} | {:matmul, term()},
           meta: %{optional(atom()) => term()}
         }
@@ -42,7 +46,10 @@ defmodule Nutkin.Exmc.Graph do
   def read!(%{__struct__: Exmc.IR, nodes: %{} = nodes} = ir) do
     ncp = Map.get(ir, :ncp_info) || %{}
     read = for {id, node} <- Enum.sort(nodes), into: %{}, do: {id, read_node(id, node, ncp)}
-    observations = for {_id, {:obs, obs}} <- Enum.sort(read), do: observation(obs, read)
+
+    observations =
+      for({_id, {:obs, obs}} <- Enum.sort(read), do: observation(obs, read)) |> slots(Map.keys(nodes))
+
     observed = MapSet.new(observations, & &1.variable.id)
     deps = for {_id, {:obs, %{target: target}}} <- read, do: target
 
@@ -103,6 +110,19 @@ defmodule Nutkin.Exmc.Graph do
   defp obs(id, target, value, how, meta) do
     {:obs, %{id: id, target: target, value: value, through: how, meta: meta |> Map.new() |> Map.take(@meta)}}
   end
+
+  # An observed variable is no statement of its own: the name is that of its values, where there are no others.
+  defp slots(observations, ids) do
+    times = Enum.frequencies_by(observations, & &1.variable.id)
+
+    for %{id: id, variable: %{id: target}} = obs <- observations do
+      Map.put(obs, :slot, if(times[target] == 1, do: target, else: fresh("#{id}_value", ids)))
+    end
+  end
+
+  @doc "A name for a statement that eXMC has no node for, given the ids in use."
+  @spec fresh(String.t(), [String.t()]) :: String.t()
+  def fresh(name, ids), do: if(name in ids, do: fresh(name <> "_", ids), else: name)
 
   defp observation(%{target: target} = obs, read) do
     case {read, obs.through} do

@@ -4,16 +4,16 @@ defmodule Nutkin.Exmc.Observation do
   # to which weight, mask and reduction are applied in this order.
 
   alias Nutkin.Error.InvalidModel
-  alias Nutkin.Exmc.{Custom, Distributions, Value}
+  alias Nutkin.Exmc.{Custom, Distributions, Graph, Value}
   alias Nutkin.Model.{Builder, Language}
 
   @doc "Writes the statements of an observation."
   @spec write(Nutkin.Exmc.Graph.observation(), Value.scope()) :: :ok
   def write(%{meta: %{likelihood: false}}, _scope), do: :ok
 
-  def write(%{id: id, through: through, variable: variable, value: value} = obs, scope) do
+  def write(%{id: id, through: through, variable: variable, value: value, slot: slot} = obs, scope) do
     meta = meta!(obs)
-    {value, shape} = measured(through, value, id, scope)
+    {value, shape} = measured(through, value, slot, id, scope)
 
     if Distributions.known?(variable.module),
       do: of_family(variable, value, shape, meta, id, scope),
@@ -135,20 +135,20 @@ defmodule Nutkin.Exmc.Observation do
   end
 
   # The value of the variable, given that of what is observed, and its shape.
-  defp measured(nil, value, id, scope), do: value(value, id, scope)
+  defp measured(nil, value, slot, id, scope), do: value(value, slot, id, scope)
 
-  defp measured({:affine, a, b}, value, id, scope) do
-    {y, shape} = value(value, id, scope)
+  defp measured({:affine, a, b}, value, slot, id, scope) do
+    {y, shape} = value(value, slot, id, scope)
     [slope, offset] = for {one, name} <- [{a, "a"}, {b, "b"}], do: constant(one, name, id, scope)
     shape = Value.broadcast([shape, Value.shape(a, scope), Value.shape(b, scope)])
     if shape == :error, do: raise(unfit(id, "a, b and the observed value"))
     size = Builder.call("abs", [Language.broadcast(slope, shape)], %{})
-    Language.factor(Value.fresh("#{id}_jacobian", scope), Language.negate(Language.log(size)))
+    Language.factor(Graph.fresh("#{id}_jacobian", scope.ids), Language.negate(Language.log(size)))
     {Language.divide(Language.subtract(y, offset), slope), shape}
   end
 
-  defp measured({:matmul, a}, value, id, scope) do
-    {y, shape} = value(value, id, scope)
+  defp measured({:matmul, a}, value, slot, id, scope) do
+    {y, shape} = value(value, slot, id, scope)
     matrix = constant(a, "the matrix", id, scope)
 
     unless match?({_, _}, Value.shape(a, scope)) and shape == {elem(Value.shape(a, scope), 0)} do
@@ -156,7 +156,7 @@ defmodule Nutkin.Exmc.Observation do
     end
 
     {_sign, log_determinant} = Language.slogdet(matrix)
-    Language.factor(Value.fresh("#{id}_jacobian", scope), Language.negate(log_determinant))
+    Language.factor(Graph.fresh("#{id}_jacobian", scope.ids), Language.negate(log_determinant))
     {Language.solve(matrix, y), shape}
   end
 
@@ -178,11 +178,10 @@ defmodule Nutkin.Exmc.Observation do
     )
   end
 
-  defp value(%{lower: lower, upper: upper}, id, scope), do: ends(lower, upper, id, scope)
-  defp value(%{"lower" => lower, "upper" => upper}, id, scope), do: ends(lower, upper, id, scope)
+  defp value(%{lower: lower, upper: upper}, _slot, id, scope), do: ends(lower, upper, id, scope)
+  defp value(%{"lower" => lower, "upper" => upper}, _slot, id, scope), do: ends(lower, upper, id, scope)
 
-  defp value(value, id, scope),
-    do: {Value.node(value, "the observed value", id, scope), Value.shape(value, scope)}
+  defp value(value, slot, id, scope), do: {Value.observed(value, slot, id, scope), Value.shape(value, scope)}
 
   defp ends(lower, upper, id, scope) do
     shape = Value.broadcast([Value.shape(lower, scope), Value.shape(upper, scope)])

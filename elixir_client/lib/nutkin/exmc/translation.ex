@@ -8,11 +8,18 @@ defmodule Nutkin.Exmc.Translation do
   alias Nutkin.Model.Language
 
   @doc """
-  The model. `ncp` says how a normal variable is sampled whose parameters are variables: `true` not centered, where
+  The model and its data, which are the observed values that have axes, and the data of the whole model. `ncp` says how a normal variable is sampled whose parameters are variables: `true` not centered, where
   eXMC does so, `false` centered, `:auto` as a pilot run finds better.
   """
-  @spec model(Graph.t(), boolean() | :auto) :: Model.t()
-  def model(%Graph{free: free, observations: observations, data: data, ids: ids}, ncp) do
+  @spec model(Graph.t(), boolean() | :auto) :: {Model.t(), %{String.t() => term()}}
+  def model(%Graph{} = graph, ncp) do
+    model = write(graph, ncp)
+    values = [{Value.obs_data(), graph.data} | for(obs <- graph.observations, do: {obs.slot, obs.value})]
+    slots = Model.slots(model)
+    {model, for({slot, value} <- values, slot in slots, into: %{}, do: {slot, Value.data(value)})}
+  end
+
+  defp write(%Graph{free: free, observations: observations, data: data, ids: ids}, ncp) do
     Model.build(fn ->
       scope = %{nodes: %{}, shapes: %{}, data: data, ids: ids}
       scope = Enum.reduce(free, scope, &named(&1.id, fn -> free(&1, &2, ncp) end))
@@ -52,7 +59,7 @@ defmodule Nutkin.Exmc.Translation do
 
     case {how, fits?(module, params, shape, values, scope)} do
       {{:own, opts}, true} ->
-        opts = [shape: shape] ++ opts ++ centering(variable, ncp)
+        opts = shaped(variable, shape, values, scope) ++ opts ++ centering(variable, ncp)
         Language.__free__(id, Distributions.build(module, params, id, scope, opts))
 
       {{:own, _opts}, false} ->
@@ -63,6 +70,12 @@ defmodule Nutkin.Exmc.Translation do
     end
   end
 
+  # A shape that the parameters have anyway is not written down.
+  defp shaped(_variable, shape, :vector, _scope), do: [shape: shape]
+
+  defp shaped(%{module: module, params: params}, shape, _values, scope),
+    do: if(Distributions.parameter_shape(module, params, scope) == shape, do: [], else: [shape: shape])
+
   # The density as eXMC adds it up: over all that its parameters broadcast to, and, where a transform says so, over other
   # values than the distribution has.
   defp restricted(%{id: id, module: module, params: params}, transform, shape, scope) do
@@ -71,7 +84,7 @@ defmodule Nutkin.Exmc.Translation do
     node
   end
 
-  defp add(id, terms, scope), do: Language.factor(Value.fresh("#{id}_log_density", scope), terms)
+  defp add(id, terms, scope), do: Language.factor(Graph.fresh("#{id}_log_density", scope.ids), terms)
 
   # Whether a transform leads to the values of a distribution, and what is to be said about it.
   defp how(_values, nil), do: {:own, []}

@@ -4,7 +4,7 @@ defmodule Nutkin.Exmc.Value do
   # elements are in the memory of the BEAM; and text, which refers to a variable or to the data.
 
   alias Nutkin.Error.InvalidModel
-  alias Nutkin.Model.{Builder, Node}
+  alias Nutkin.Model.{Builder, Language, Node}
   alias Nutkin.Nx.Captured
   alias Nutkin.Tensor
 
@@ -21,9 +21,18 @@ defmodule Nutkin.Exmc.Value do
   @doc "The node of a value. `what` is what errors call it, `id` the node of eXMC whose it is."
   @spec node(term(), String.t(), String.t(), scope()) :: Node.t()
   def node(%Node{} = node, _what, _id, _scope), do: node
-  def node(@obs_data, _what, id, scope), do: constant(data!(id, scope), "the data of the model")
+
+  def node(@obs_data, _what, id, scope) do
+    data!(id, scope)
+    Builder.once({__MODULE__, @obs_data}, fn -> Language.data(@obs_data) end)
+  end
+
   def node(id, _what, _owner, scope) when is_binary(id), do: Map.fetch!(scope.nodes, id)
   def node(value, what, id, _scope), do: constant(value, "#{what} of #{id}")
+
+  @doc "The name of the slot for the data of a model."
+  @spec obs_data() :: String.t()
+  def obs_data, do: @obs_data
 
   @doc "The shape of a value."
   @spec shape(term(), scope()) :: tuple()
@@ -67,6 +76,19 @@ defmodule Nutkin.Exmc.Value do
   @spec fits?(tuple(), tuple()) :: boolean()
   def fits?(shape, into), do: broadcast([shape, into]) == into
 
+  @doc "The node of an observed value: a slot for data where it has axes, so that other data compile nothing anew."
+  @spec observed(term(), String.t(), String.t(), scope()) :: Node.t()
+  def observed(value, slot, id, scope) do
+    if shape(value, scope) == {}, do: node(value, "the observed value", id, scope), else: Language.data(slot)
+  end
+
+  @doc "A value as data of a run: of f64, where it has other floats."
+  @spec data(term()) :: term()
+  def data(%{__struct__: Nx.Tensor, type: {kind, bits}} = tensor) when kind in [:f, :bf] and bits < 64,
+    do: tensor |> tensor() |> Tensor.new(type: :f64)
+
+  def data(other), do: tensor(other)
+
   @doc "A tensor for the options of a run."
   @spec tensor(term()) :: term()
   def tensor(%{__struct__: Nx.Tensor, data: %{__struct__: Nx.BinaryBackend, state: state}} = tensor)
@@ -75,16 +97,14 @@ defmodule Nutkin.Exmc.Value do
 
   def tensor(other), do: other
 
-  @doc "A name for a statement that eXMC has no node for."
-  @spec fresh(String.t(), scope()) :: String.t()
-  def fresh(name, scope), do: if(name in scope.ids, do: fresh(name <> "_", scope), else: name)
-
   # Between constants of f32 alone, arithmetic would be in f32.
-  defp constant(%{__struct__: Nx.Tensor, type: {kind, bits}} = tensor, what)
-       when kind in [:f, :bf] and bits < 64,
-       do: tensor |> tensor() |> Tensor.new(type: :f64) |> Builder.node(what)
+  defp constant(%{__struct__: Nx.Tensor} = tensor, what) do
+    case data(tensor) do
+      %{__struct__: Nx.Tensor} = tensor -> Captured.node(tensor)
+      tensor -> Builder.node(tensor, what)
+    end
+  end
 
-  defp constant(%{__struct__: Nx.Tensor} = tensor, _what), do: Captured.node(tensor)
   defp constant(value, what), do: Builder.node(value, what)
 
   defp data!(id, %{data: nil}) do
@@ -94,7 +114,7 @@ defmodule Nutkin.Exmc.Value do
       hint: "give them by Exmc.Builder.data(ir, tensor)"
   end
 
-  defp data!(_id, %{data: data}), do: data
+  defp data!(_id, _scope), do: :ok
 
   defp flat_shape(tensor) do
     axes = for {_name, size} <- Map.get(tensor, :vectorized_axes, []), do: size

@@ -18,13 +18,13 @@ defmodule Nutkin.Exmc.BenchmarkTest do
     @tag name: name
     test "the log density of #{name}", %{name: name, worker: worker} do
       {ir, layout} = ExmcBenchmark.get(name)
-      model = Nutkin.Exmc.model(ir, ncp: false)
-      {:ok, compiled} = Nutkin.compile(model, worker: worker)
+      {model, data} = Nutkin.Exmc.model(ir, ncp: false)
+      {:ok, compiled} = Nutkin.compile(model, data: data, worker: worker)
       assert Nutkin.Exmc.warnings(ir) == []
 
       for {point, expected} <- References.exmc("bench_fixtures")[name] do
         position = point |> coordinates(compiled.dimension) |> arranged(layout, compiled.parameters)
-        {:ok, found} = Nutkin.log_density(model, position, worker: worker)
+        {:ok, found} = Nutkin.log_density(model, position, data: data, worker: worker)
         assert_in_delta found.value, expected, 1.0e-9 * abs(expected)
       end
     end
@@ -34,8 +34,8 @@ defmodule Nutkin.Exmc.BenchmarkTest do
     @tag name: name
     test "the posterior of #{name}", %{name: name, worker: worker} do
       {ir, _layout} = ExmcBenchmark.get(name)
-      opts = [draws: 2000, seed: 1, target_accept: 0.95, worker: worker]
-      {:ok, fit} = Nutkin.sample(Nutkin.Exmc.model(ir, ncp: :auto), opts)
+      {model, data} = Nutkin.Exmc.model(ir, ncp: :auto)
+      {:ok, fit} = Nutkin.sample(model, data: data, draws: 2000, seed: 1, target_accept: 0.95, worker: worker)
       assert fit |> Agreement.compare(References.exmc_moments(name)) |> Agreement.faults() == []
     end
   end

@@ -20,7 +20,8 @@ defmodule Nutkin.Exmc.CustomTest do
   end
 
   defp log_density(ir, values, worker) do
-    {:ok, %{value: value}} = ir |> Nutkin.Exmc.model() |> Nutkin.log_density(values, worker: worker)
+    {model, data} = Nutkin.Exmc.model(ir)
+    {:ok, %{value: value}} = Nutkin.log_density(model, values, data: data, worker: worker)
     value
   end
 

@@ -254,7 +254,7 @@ defmodule Nutkin.Exmc.DistributionsTest do
   # The log densities at the origin of two models.
   defp assert_same(tested, folder) do
     {labels, theirs, ours} = unzip3(tested)
-    answers = Engine.run_all(for(model <- theirs ++ ours, do: {model, %{}}), folder)
+    answers = Engine.run_all(theirs ++ for(model <- ours, do: {model, %{}}), folder)
     {theirs, ours} = Enum.split(answers, length(labels))
 
     for {label, {:ok, theirs}, {:ok, ours}} <- Enum.zip([labels, theirs, ours]) do

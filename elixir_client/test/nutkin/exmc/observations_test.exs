@@ -34,7 +34,7 @@ defmodule Nutkin.Exmc.ObservationsTest do
         factor("y", logsumexp(log_prob(normal(m, 2), @y)))
       end
 
-    left_out = Nutkin.Exmc.model(ir([rv("m", :Normal, %{mu: 0.0, sigma: 1.0})]))
+    prior = model(do: m <~ normal(0, 1))
     mask = nx([1, 1, 0], {:u, 8})
 
     assert_same(
@@ -46,7 +46,7 @@ defmodule Nutkin.Exmc.ObservationsTest do
         {observed(reduce: :mean), own(reduce: :mean)},
         {observed(reduce: :mean, mask: mask, weight: 3.0), mean_of_terms},
         {observed(reduce: :logsumexp), logsumexp},
-        {observed(likelihood: false), left_out},
+        {observed(likelihood: false), prior},
         {observed([unknown: 1, likelihood: true, weight: 1.0], %{mu: "m", sigma: 2.0}, @y), own([])}
       ],
       folder
@@ -198,9 +198,10 @@ defmodule Nutkin.Exmc.ObservationsTest do
         deterministic("same", a)
       end
 
-    theirs = Nutkin.Exmc.model(ir(nodes, data: nx([0.5, 0.7])), ncp: false)
-    assert_same([{theirs, own}], folder)
-    assert Nutkin.Model.parameters(theirs) == ~w(c z b a)
+    {model, data} = Nutkin.Exmc.model(ir(nodes, data: nx([0.5, 0.7])), ncp: false)
+    assert_same([{{model, data}, own}], folder)
+    assert Nutkin.Model.parameters(model) == ~w(c z b a)
+    assert data |> Map.keys() |> Enum.sort() == ~w(__obs_data first_value second_value)
   end
 
   test "a model that eXMC has rewritten means the same", %{folder: folder} do
@@ -234,9 +235,8 @@ defmodule Nutkin.Exmc.ObservationsTest do
     ]
 
     centered = fn ncp ->
-      for %{"kind" => "rv", "name" => name, "centered" => how} <-
-            Nutkin.Exmc.model(ir(nodes), ncp: ncp).nodes,
-          do: {name, how}
+      {model, _data} = Nutkin.Exmc.model(ir(nodes), ncp: ncp)
+      for %{"kind" => "rv", "name" => name, "centered" => how} <- model.nodes, do: {name, how}
     end
 
     assert centered.(true) == [{"both", false}]
@@ -280,8 +280,7 @@ defmodule Nutkin.Exmc.ObservationsTest do
 
   # The log densities at the origin of two models.
   defp assert_same(pairs, folder) do
-    models = for {theirs, ours} <- pairs, model <- [theirs, ours], do: {model, %{}}
-    answers = Engine.run_all(models, folder)
+    answers = Engine.run_all(Enum.flat_map(pairs, fn {theirs, ours} -> [theirs, {ours, %{}}] end), folder)
     assert for({:error, error} <- answers, do: Exception.message(error)) == []
 
     for {[{:ok, theirs}, {:ok, ours}], place} <- answers |> Enum.chunk_every(2) |> Enum.with_index() do

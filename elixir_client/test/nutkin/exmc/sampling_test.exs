@@ -58,7 +58,8 @@ defmodule Nutkin.Exmc.SamplingTest do
       ])
 
     # After b comes a in the model; their variances are 0.01, 0.02 and 0.01.
-    assert Nutkin.Model.parameters(Nutkin.Exmc.model(ir)) == ~w(b a c)
+    {model, _data} = Nutkin.Exmc.model(ir)
+    assert Nutkin.Model.parameters(model) == ~w(b a c)
     {_trace, stats} = Nutkin.Exmc.sample(ir, %{}, num_samples: 10, seed: 1, worker: worker)
     [a, b, c] = list(stats.inv_mass_diag)
     assert a > 1.3 * b and a > 1.3 * c
@@ -106,6 +107,24 @@ defmodule Nutkin.Exmc.SamplingTest do
     assert points |> Enum.flat_map(&list(&1["a"])) == list(trace["a"])
     assert shape(hd(points)["a"]) == {2}
     assert steps == stats.sample_stats
+  end
+
+  test "other observed values compile nothing", %{worker: worker} do
+    compilations = fn y ->
+      nodes = [
+        rv("m", :Normal, %{mu: 0.0, sigma: 1.0}),
+        rv("y", :Normal, %{mu: "m", sigma: 1.0}),
+        obs("o", "y", y)
+      ]
+
+      {_trace, _stats} =
+        Nutkin.Exmc.sample(Nutkin.Test.ExmcTerms.ir(nodes), %{}, num_samples: 10, worker: worker)
+
+      {:ok, %{compilations: compilations}} = Nutkin.ping(worker)
+      compilations
+    end
+
+    assert compilations.(nx([1.0, 2.0, 4.0])) == compilations.(nx([5.0, 6.0, 7.5], {:f, 32}))
   end
 
   test "a model without free variables", %{worker: worker} do
