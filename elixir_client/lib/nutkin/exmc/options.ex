@@ -105,7 +105,7 @@ defmodule Nutkin.Exmc.Options do
   def renamed(%InvalidOption{message: message, path: path} = error) when is_binary(path) do
     [name | rest] = String.split(path, ".", parts: 2)
 
-    case List.keyfind(@renamed, String.to_atom(name), 1) do
+    case Enum.find(@renamed, fn {_theirs, ours} -> Atom.to_string(ours) == name end) do
       {theirs, ours} ->
         message = String.replace(message, inspect(ours), inspect(theirs))
         %{error | message: message, path: Enum.join([theirs | rest], ".")}
