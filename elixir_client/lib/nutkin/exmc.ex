@@ -9,8 +9,8 @@ defmodule Nutkin.Exmc do
       {trace, stats} = Nutkin.Exmc.sample(ir, init, num_samples: 2000)
 
   The model is the `Exmc.IR` that `Exmc.Builder` makes; of eXMC nothing is called, and neither it nor EXLA need be there.
-  Nx is needed where a distribution is a function over Nx, as `Exmc.Dist.Custom` has one. `docs/exmc.md` tells what is the same, and what
-  is not.
+  Nx is needed where a distribution is a function over Nx, as `Exmc.Dist.Custom` has one. `docs/exmc.md` tells what is the
+  same, and what is not.
 
   A model is translated to a `Nutkin.Model` and its data, by `model/2`, with which everything else of Nutkin works too. Observed
   values that have axes, and what `Exmc.Builder.data` was given, are data: others of the same shapes compile nothing anew.
@@ -128,6 +128,8 @@ defmodule Nutkin.Exmc do
   @doc """
   Samples one chain and sends its draws to a process while they come: `{:exmc_sample, i, point_map, step_stat}` with i from 1,
   the values of a draw by id, and its statistics; at the end `{:exmc_done, num_samples}`. Returns `:ok` then.
+
+  Raises `Nutkin.Error.Timeout` when the time is up before.
 
   The messages do not say of which run they are, and wait for nobody: `Nutkin.start_run/2` has others that do.
   """

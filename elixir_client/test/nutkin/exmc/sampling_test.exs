@@ -135,6 +135,15 @@ defmodule Nutkin.Exmc.SamplingTest do
     assert_received {:exmc_done, 3}
   end
 
+  test "the translated model has all of Nutkin", %{worker: worker} do
+    {model, data} = Nutkin.Exmc.model(ir())
+    {:ok, fit} = Nutkin.sample(model, data: data, worker: worker, draws: 100)
+    {:ok, predicted} = Nutkin.predict(model, fit, data: data, worker: worker)
+    assert Nutkin.Fit.tensor(predicted, :y_obs).shape == {4, 100, 3}
+    {:ok, likelihood} = Nutkin.log_likelihood(model, fit, data: data, worker: worker)
+    assert Nutkin.Fit.tensor(likelihood, :y_obs).shape == {4, 100, 3}
+  end
+
   test "warnings are logged, and with the statistics", %{worker: worker} do
     ir =
       Nutkin.Test.ExmcTerms.ir([
