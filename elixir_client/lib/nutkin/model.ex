@@ -20,7 +20,7 @@ defmodule Nutkin.Model do
 
   The result is plain data: a list of nodes, which refer to each other by their place, and the tensors that the block
   captured, stored by their content. It may be kept, compared, and sent to other nodes; running it with new data of the
-  same shape compiles nothing anew.
+  same shape compiles nothing anew. (Functions over Nx stay in it as they are until it is run: they go where their code is.)
 
       iex> import Nutkin.Model
       iex> model do
