@@ -100,7 +100,7 @@ defmodule Nutkin.Tensor do
 
   defp build(%{__struct__: Nx.Tensor} = tensor, wanted) do
     tensor = Nx.devectorize(tensor)
-    build(%__MODULE__{type: tensor.type, shape: tensor.shape, data: Nx.to_binary(tensor)}, wanted)
+    build(from_bits(Nx.to_binary(tensor), tensor.type, tensor.shape), wanted)
   end
 
   defp build(value, wanted) do
@@ -174,6 +174,26 @@ defmodule Nutkin.Tensor do
     tensor
   catch
     {:invalid, fields} -> raise InvalidData, fields
+  end
+
+  @doc false
+  # As Nx has them: types of less than 8 bits without the rest of the last byte.
+  @spec from_bits(bitstring(), Type.t(), shape()) :: t()
+  def from_bits(data, type, shape) when is_binary(data), do: from_binary(data, type, shape)
+
+  def from_bits(data, type, shape) do
+    missing = 8 - rem(bit_size(data), 8)
+    from_binary(<<data::bitstring, 0::size(missing)>>, type, shape)
+  end
+
+  @doc false
+  @spec bits(t()) :: bitstring()
+  def bits(%__MODULE__{type: {_kind, bits}, data: data}) when bits >= 8, do: data
+
+  def bits(%__MODULE__{type: {_kind, bits}, data: data} = tensor) do
+    used = size(tensor) * bits
+    <<elements::bitstring-size(used), _rest::bitstring>> = data
+    elements
   end
 
   @doc """
@@ -269,9 +289,9 @@ defmodule Nutkin.Tensor do
   The tensor as an `Nx.Tensor`. Raises where Nx is not loaded.
   """
   @spec to_nx(t()) :: struct()
-  def to_nx(%__MODULE__{type: type, shape: shape, data: data}) do
+  def to_nx(%__MODULE__{type: type, shape: shape} = tensor) do
     if Code.ensure_loaded?(Nx) do
-      Nx.reshape(Nx.from_binary(data, type), shape)
+      Nx.reshape(Nx.from_binary(bits(tensor), type), shape)
     else
       raise "Nx is not loaded: add {:nx, \"~> 0.9\"} to the deps of your mix.exs, or stay with Nutkin.Tensor.to_list/1"
     end

@@ -93,6 +93,31 @@ defmodule Nutkin.DefnTest do
     assert_same(&Nx.LinAlg.cholesky/1, [a], worker)
   end
 
+  test "what Nx has conventions for", %{worker: worker} do
+    whole = Nx.tensor([-1.5, 300.7, 2.0], type: :f64)
+    for type <- [:u8, :s16, :u64], do: assert_same(&Nx.as_type(&1, type), [whole], worker)
+    complex = Nx.complex(Nx.tensor([1.0, -0.5]), Nx.tensor([0.25, 2.0]))
+
+    assert Nx.Defn.jit_apply(&Nx.as_type(&1, :u8), [complex], compiler: Nutkin.Defn, worker: worker) ==
+             Nx.tensor([1, 0], type: :u8)
+
+    assert_same(&Nx.phase/1, [Nx.tensor([1, -2, 0])], worker)
+    assert_same(&Nx.LinAlg.cholesky/1, [Nx.tensor([[4.0, 99.0], [1.0, 3.0]], type: :f64)], worker)
+    assert_same(&Nx.argmax(&1, keep_axis: true), [Nx.tensor([[1, 5], [3, 2]])], worker)
+
+    assert_same(
+      fn x -> Nx.max(x, Nx.Constants.neg_infinity(:bf16)) end,
+      [Nx.tensor([1.5, -2.0], type: :bf16)],
+      worker
+    )
+  end
+
+  test "several vectorized axes", %{worker: worker} do
+    x = Nx.iota({2, 3, 2}, type: :f64) |> Nx.vectorize(:a) |> Nx.vectorize(:b)
+    found = Nx.Defn.jit_apply(&Nx.add(&1, 1), [x], compiler: Nutkin.Defn, worker: worker)
+    assert found == Nx.add(x, 1)
+  end
+
   test "vectorized tensors", %{worker: worker} do
     x = Nx.tensor([[1.0, 2.0], [3.0, 4.0]]) |> Nx.vectorize(:rows)
     found = Nx.Defn.jit_apply(&Nx.sum/1, [x], compiler: Nutkin.Defn, worker: worker)

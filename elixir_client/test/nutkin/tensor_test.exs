@@ -152,6 +152,13 @@ defmodule Nutkin.TensorTest do
     assert inspect(Tensor.new(Enum.to_list(1..1_000_000)), limit: 2) =~ "[1, 2, ...]"
   end
 
+  test "bits that fill no byte are those of small types" do
+    bits = <<1::4, 15::4, 7::4>>
+    tensor = Tensor.from_bits(bits, {:u, 4}, {3})
+    assert Tensor.to_list(tensor) == [1, 15, 7]
+    assert Tensor.bits(tensor) == bits
+  end
+
   describe "Nx" do
     @describetag :nx
 

@@ -206,11 +206,15 @@ def as_type(operands: Operands) -> Plan:
     """Convert, to nothing wider than the precision. Of floats beyond the integers of a type the low bits stay."""
     wanted = narrow(operands.options["type"], precision=operands.precision)
     given = operands.first.type
-    wraps = is_float(given) and is_integer(wanted) and bits(wanted) < 64
+    wraps = not is_integer(given) and is_integer(wanted) and wanted != "s64"
 
     def run(x: Array) -> Array:
         x = jnp.asarray(x)  # NumPy, which holds what depends on no parameter, converts infinities otherwise
-        return jnp.where(jnp.isinf(x), cast(x, wanted), cast(cast(x, "s64"), wanted)) if wraps else cast(x, wanted)
+        if not wraps:
+            return cast(x, wanted)
+        x = lax.real(x) if is_complex(given) else x
+        fits = jnp.isinf(x) | (x >= 2.0**63)  # what is above them all is none of s64
+        return jnp.where(fits, cast(x, wanted), cast(cast(x, "s64"), wanted))
 
     return Plan(operands.first.shape, wanted, (given,), run)
 

@@ -109,6 +109,7 @@ def triangular_solve(operands: Operands) -> Plan:
     added = -1 if left else -2
 
     def run(a: Array, b: Array) -> Array:
+        a = jnp.conjugate(a) if options.get("transform_a") == "conjugate" else a
         solved = lax.linalg.triangular_solve(
             a,
             jnp.expand_dims(b, added) if is_vector else b,

@@ -61,6 +61,12 @@ VALUES = [
     ("triangular_solve", (MATRIX, VECTOR), {"lower": False}, np.linalg.solve(np.triu(MATRIX), VECTOR)),
     ("triangular_solve", (MATRIX, VECTOR), {"transform_a": "transpose"}, np.linalg.solve(np.tril(MATRIX).T, VECTOR)),
     ("triangular_solve", (MATRIX, VECTOR), {"transform_a": "conjugate"}, np.linalg.solve(np.tril(MATRIX), VECTOR)),
+    (
+        "triangular_solve",
+        (MATRIX + 1j * MATRIX.T, VECTOR + 0j),
+        {"transform_a": "conjugate"},
+        np.linalg.solve(np.tril(MATRIX - 1j * MATRIX.T), VECTOR),
+    ),
     ("triangular_solve", (MATRIX, VECTOR), {"left_side": False}, np.linalg.solve(np.tril(MATRIX).T, VECTOR)),
     ("triangular_solve", (MATRIX, WIDE[0].T.copy()), {"left_side": False},
      np.linalg.solve(np.tril(MATRIX).T, WIDE[0]).T),

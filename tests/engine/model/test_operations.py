@@ -227,6 +227,8 @@ VALUES = [
     ("as_type", (COMPLEX,), {"type": "f32"}, np.float32(COMPLEX.real)),
     ("as_type", (X,), {"type": "c64"}, np.complex64(X)),
     ("as_type", (np.array([300.7, -1.5, np.inf, -np.inf, np.nan]),), {"type": "u8"}, np.uint8([44, 255, 255, 0, 0])),
+    ("as_type", (np.array([-1.5, 2.0**63, 2.0**64]),), {"type": "u64"}, np.uint64([2**64 - 1, 2**63, 2**64 - 1])),
+    ("as_type", (np.array([-1 + 2j]),), {"type": "u8"}, np.uint8([255])),
 ]  # fmt: skip
 
 

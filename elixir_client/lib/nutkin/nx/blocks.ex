@@ -26,7 +26,20 @@ defmodule Nutkin.Nx.Blocks do
   def write("top_k", [x], %{k: k}, _t, env),
     do: Builder.call("top_k", [Translation.node(x, env)], %{"k" => k}, 2)
 
-  def write("phase", [x], _options, _t, env), do: one("phase", [x], %{}, env)
+  def write("phase", [x], _options, t, env) do
+    if Expression.type(x) in ["c64", "c128"],
+      do: one("phase", [x], %{}, env),
+      else: typed("phase", [x], t, env)
+  end
+
+  # Nx reads the lower triangle alone.
+  def write("cholesky", [x], _options, t, %{types: :nx} = env) do
+    lower = Builder.call("tril", [Translation.node(x, Expression.type(t), env)], %{})
+    rank = length(Expression.flat_shape(x))
+    axes = Enum.to_list(0..(rank - 3)//1) ++ [rank - 1, rank - 2]
+    upper = Builder.call("transpose", [Builder.call("tril", [lower], %{"k" => -1})], %{"axes" => axes})
+    [Builder.call("cholesky", [Builder.call("add", [lower, upper], %{})], %{})]
+  end
 
   def write(name, inputs, _options, t, env) when name in ~w(cholesky solve determinant),
     do: typed(name, inputs, t, env)

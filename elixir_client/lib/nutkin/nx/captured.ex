@@ -21,11 +21,11 @@ defmodule Nutkin.Nx.Captured do
     Tensor.from_binary(parts.data, type, {})
   end
 
-  def number(name, type), do: Tensor.new(name, type: type)
+  def number(name, _type), do: Tensor.new(name, type: :f64)
 
-  defp host(%{data: %{__struct__: Nx.BinaryBackend, state: state}} = tensor) when is_binary(state) do
+  defp host(%{data: %{__struct__: Nx.BinaryBackend, state: state}} = tensor) do
     sizes = Enum.map(tensor.vectorized_axes, &elem(&1, 1)) ++ Tuple.to_list(tensor.shape)
-    Tensor.from_binary(state, tensor.type, List.to_tuple(sizes))
+    Tensor.from_bits(state, tensor.type, List.to_tuple(sizes))
   end
 
   defp host(tensor), do: Tensor.new(tensor)

@@ -40,13 +40,9 @@ defmodule Nutkin.Nx.Containers do
 
   defp tensor({__MODULE__, %{shape: shape, names: names, vectorized_axes: axes}}, tensor) do
     sizes = Enum.map(axes, &elem(&1, 1)) ++ Tuple.to_list(shape)
-    all = Enum.map(axes, &elem(&1, 0)) ++ names
-
-    tensor =
-      tensor.data
-      |> Nx.from_binary(tensor.type, backend: Nx.BinaryBackend)
-      |> Nx.reshape(List.to_tuple(sizes), names: all)
-
+    all = Enum.map(axes, fn _ -> nil end) ++ names
+    elements = Nx.from_binary(Tensor.bits(tensor), tensor.type, backend: Nx.BinaryBackend)
+    tensor = Nx.reshape(elements, List.to_tuple(sizes), names: all)
     if axes == [], do: tensor, else: Nx.vectorize(tensor, axes)
   end
 

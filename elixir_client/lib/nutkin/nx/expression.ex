@@ -61,7 +61,7 @@ defmodule Nutkin.Nx.Expression do
   defp operands(:optional, [call | _], _t), do: always(args(call))
   defp operands(:metadata, [inner, %{custom_grad: {inputs, _fun}}], _t), do: always([inner, inputs])
   defp operands(:metadata, [inner, _metadata], _t), do: always(inner)
-  defp operands(:io_call, [inner | _], _t), do: always(inner)
+  defp operands(op, [inner | _], _t) when op in [:io_call, :hook], do: always(inner)
   defp operands(:attach_token, [_token, inner], _t), do: always(inner)
   defp operands(:runtime_call, _args, _t), do: []
   defp operands(_op, args, _t), do: always(args)

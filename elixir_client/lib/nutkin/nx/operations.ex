@@ -143,7 +143,7 @@ defmodule Nutkin.Nx.Operations do
   end
 
   def write(op, [x, options], t, env) when op in [:argmax, :argmin] do
-    settings = given(axis: options[:axis], keep_axis: options[:keep_axis])
+    settings = given(axis: options[:axis], keep_axis: options[:axis] && options[:keep_axis])
 
     settings =
       Map.merge(settings, %{tie_break: Atom.to_string(options[:tie_break]), type: Expression.type(t)})

@@ -111,7 +111,7 @@ defmodule Nutkin.Nx.Translation do
   defp write(:cond, _args, t, env), do: Control.cond(t, env)
   defp write(:while, args, _t, env), do: Control.while(args, env)
   defp write(:metadata, [inner, metadata], t, env), do: metadata(inner, metadata, t, env)
-  defp write(:io_call, [inner | _], _t, env), do: values(inner, env)
+  defp write(op, [inner | _], _t, env) when op in [:io_call, :hook], do: values(inner, env)
   defp write(:attach_token, [_token, inner], _t, env), do: values(inner, env)
 
   defp write(:block, [%name{} = struct, inputs, default, _callback], t, env) do
@@ -172,6 +172,7 @@ defmodule Nutkin.Nx.Translation do
       cond do
         # As data of a model it would be a missing value.
         number == :nan -> as_type(Builder.call("divide", [0.0, 0.0], %{}), type)
+        is_atom(number) -> as_type(Captured.number(number, type), type)
         not is_number(number) -> Captured.number(number, type)
         env.types == :model and not integer?(type) -> number
         true -> as_type(number, type)
