@@ -27,9 +27,8 @@ defmodule Nutkin.Nx.Blocks do
     do: Builder.call("top_k", [Translation.node(x, env)], %{"k" => k}, 2)
 
   def write("phase", [x], _options, t, env) do
-    if Expression.type(x) in ["c64", "c128"],
-      do: one("phase", [x], %{}, env),
-      else: typed("phase", [x], t, env)
+    [phase] = one("phase", [x], %{}, env)
+    if env.types == :nx, do: [Translation.as_type(phase, Expression.type(t))], else: [phase]
   end
 
   # Nx reads the lower triangle alone.

@@ -204,12 +204,18 @@ defmodule Nutkin.Nx.Control do
     compiler = Process.put(Nx.Defn.Compiler, Nx.Defn.Debug)
 
     try do
-      g = Nx.Defn.Expr.parameter(inner, inner.data.context, 0)
+      g = inner |> devectorized() |> Nx.Defn.Expr.parameter(inner.data.context, 0)
       %{g: g, grads: fun.(g)}
     after
       restore(Nx.Shared.backend_pdict_key(), backend)
       restore(Nx.Defn.Compiler, compiler)
     end
+  end
+
+  # The gradients of Nx know no vectorized axes.
+  defp devectorized(t) do
+    sizes = Expression.flat_shape(t)
+    %{t | shape: List.to_tuple(sizes), names: Enum.map(sizes, fn _ -> nil end), vectorized_axes: []}
   end
 
   defp restore(key, nil), do: Process.delete(key)

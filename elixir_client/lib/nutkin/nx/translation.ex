@@ -155,7 +155,8 @@ defmodule Nutkin.Nx.Translation do
     for {node, shape} <- values(inner, env), do: {Builder.call("stop_gradient", [node], %{}), shape}
   end
 
-  defp metadata(inner, %{custom_grad: custom} = metadata, t, env) do
+  # A function that is computed by itself has no gradient but the one in its graph.
+  defp metadata(inner, %{custom_grad: custom} = metadata, t, %{types: :model} = env) do
     if Expression.type(t) == :several,
       do: values(inner, env),
       else: [Control.custom_gradient(inner, custom, metadata[:vjp], env)]
