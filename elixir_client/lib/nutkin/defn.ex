@@ -29,7 +29,7 @@ defmodule Nutkin.Defn do
 
   @doc false
   def __compile__(key, vars, fun, opts) do
-    graph = Tracing.guarded(key, "the function", fn -> fun.(vars) end)
+    graph = Tracing.guarded(key, "Nx.Defn", fn -> fun.(vars) end)
     function = Function.new(graph, Containers.forms(vars))
     worker = Keyword.get(opts, :worker, Nutkin)
     timeout = Keyword.get(opts, :timeout, :infinity)

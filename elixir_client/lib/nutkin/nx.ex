@@ -42,7 +42,7 @@ defmodule Nutkin.Nx do
   """
   @spec trace(function(), [term()]) :: Function.t()
   def trace(fun, arguments) when is_function(fun) and is_list(arguments) do
-    graph = Tracing.graph(fun, arguments, "the function")
+    graph = Tracing.graph(fun, arguments, "Nutkin.Nx.trace")
     Function.new(graph, Containers.forms(arguments))
   end
 

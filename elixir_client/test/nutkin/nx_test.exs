@@ -224,12 +224,26 @@ defmodule Nutkin.NxTest do
       assert {error.node, error.expected, error.found} == {"f", "1", "2"}
     end
 
+    test "what is no tensor", %{worker: worker} do
+      error = refused(fn p -> [p.x] end, worker)
+      assert error.message == "the function of f takes or gives what is no tensor"
+      assert error.node == "f"
+    end
+
     test "what the function raises itself passes through", %{worker: worker} do
       assert_raise KeyError, fn -> refused(fn p -> p.missing end, worker) end
     end
   end
 
   describe "by itself" do
+    test "arguments that do not fit are told apart", %{worker: worker} do
+      function = Nutkin.Nx.trace(&Nx.add/2, [1.0, Nx.template({3}, :f64)])
+      {:error, error} = Nutkin.Nx.call(function, [1.0], worker: worker)
+      assert {error.expected, error.found} == {"2", "1"}
+      {:error, error} = Nutkin.Nx.call(function, [1.0, Nx.tensor([1.0, 2.0], type: :f64)], worker: worker)
+      assert {error.node, error.expected, error.found} == {"tensor 2", "{3}", "{2}"}
+    end
+
     test "a function gives its container, with the types of Nx", %{worker: worker} do
       function =
         Nutkin.Nx.trace(

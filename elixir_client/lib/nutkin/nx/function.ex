@@ -34,7 +34,7 @@ defmodule Nutkin.Nx.Function do
       Builder.run(fn ->
         slots =
           for {{type, shape}, place} <- Enum.with_index(parameters) do
-            {Builder.named("#{place}", %{"kind" => "data", "shape" => shape, "type" => type}), shape}
+            {Builder.named(slot(place), %{"kind" => "data", "shape" => shape, "type" => type}), shape}
           end
 
         for {node, _shape} <- Translation.write(graph, slots, types: :nx),
@@ -55,9 +55,10 @@ defmodule Nutkin.Nx.Function do
   @spec call(t(), [Tensor.source()], GenServer.server(), timeout()) ::
           {:ok, [Tensor.t()]} | {:error, Error.t()}
   def call(%__MODULE__{} = function, arguments, worker, timeout \\ :infinity) do
-    named = Map.new(Enum.with_index(arguments), fn {argument, place} -> {"#{place}", argument} end)
+    named = Map.new(Enum.with_index(arguments), fn {argument, place} -> {slot(place), argument} end)
 
-    with {:ok, data} <- Data.encode(function.model, named) do
+    with :ok <- check_number(function, arguments),
+         {:ok, data} <- Data.encode(function.model, named) do
       body = %{model: Model.to_ir(function.model), data: data.addresses, results: function.results}
       request = Request.new(:evaluate, body, data.blobs)
 
@@ -65,6 +66,23 @@ defmodule Nutkin.Nx.Function do
         {{:evaluated, %{values: forms}}, parts} -> {:ok, tensors(forms, parts)}
         {{:error, error}, _parts} -> {:error, error}
       end
+    end
+  end
+
+  # What errors call an argument.
+  defp slot(place), do: "tensor #{place + 1}"
+
+  defp check_number(%{arity: arity}, arguments) do
+    if length(arguments) == arity do
+      :ok
+    else
+      error = [
+        message: "the function takes another number of tensors",
+        expected: "#{arity}",
+        found: "#{length(arguments)}"
+      ]
+
+      {:error, Error.InvalidData.exception(error)}
     end
   end
 

@@ -27,6 +27,11 @@ defmodule Nutkin.Nx.Tracing do
   def guarded(fun, what, trace) do
     trace.()
   rescue
+    error in Protocol.UndefinedError ->
+      if error.protocol in [Nx.Container, Nx.LazyContainer],
+        do: reraise(no_container(error.value, what), __STACKTRACE__),
+        else: reraise(error, __STACKTRACE__)
+
     error ->
       case elsewhere(Exception.message(error)) do
         nil -> reraise error, __STACKTRACE__
@@ -45,6 +50,15 @@ defmodule Nutkin.Nx.Tracing do
     end
 
     :ok
+  end
+
+  defp no_container(value, what) do
+    InvalidModel.exception(
+      message: "the function of #{what} takes or gives what is no tensor",
+      node: what,
+      expected: "tensors and numbers, alone or in tuples and maps",
+      found: inspect(value, limit: 3, printable_limit: 50)
+    )
   end
 
   # The backend that Nx names where a tensor meets a stand-in, or is to become one, and is not on the host.
