@@ -144,7 +144,7 @@ REFUSED = [
     ("conv", (I4, Spec((1, 3, 2, 2), "f64")), {}, "channels of x and of the kernel"),
     ("conv", (I4, Spec((1, 2, 4, 1), "f64")), {}, "larger than the tensor"),
     ("conv", (I4, I4), {"input_permutation": [0, 1, 2]}, "the numbers from 0 to 3"),
-    ("fft", (F3,), {}, "there is no fft"),
+    ("fft2", (F3,), {}, "there is no fft2"),
     ("window_reduce", (F3,), {}, "there is no window_reduce"),
 ]
 

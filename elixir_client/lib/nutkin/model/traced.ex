@@ -11,6 +11,9 @@ defmodule Nutkin.Model.Traced do
 
   @compile {:no_warn_undefined, Nx}
 
+  # What a prediction may ask for.
+  @sinks ~w(rv observe deterministic data)
+
   @typedoc "The type and the flat shape of nodes, as the worker tells them: of these of a model, with its data."
   @type shapes ::
           (Model.t(), [non_neg_integer()] ->
@@ -57,25 +60,34 @@ defmodule Nutkin.Model.Traced do
   """
   @spec without_missing(Model.t(), [String.t()]) :: Model.t()
   def without_missing(%Model{nodes: nodes} = model, given) do
-    {_kept, needed} =
-      References.closure(nodes, for({node, index} <- Enum.with_index(nodes), sink?(node), do: index))
+    case lacking(model, given) do
+      [] ->
+        model
 
-    lacking =
-      for {%{"kind" => "nx"} = node, index} <- Enum.with_index(nodes), not is_map_key(needed, index) do
-        {kept, _places} = References.closure(nodes, node["args"])
-        if Model.slots(%{model | nodes: kept}) -- given == [], do: nil, else: index
-      end
-
-    kept = for {_node, index} <- Enum.with_index(nodes), not depends?(nodes, index, lacking), do: index
-    {nodes, _places} = References.closure(nodes, kept)
-    %{model | nodes: nodes}
+      lacking ->
+        dropped = Enum.reduce(Enum.with_index(nodes), MapSet.new(lacking), &with_dependents/2)
+        kept = for index <- 0..(length(nodes) - 1), not MapSet.member?(dropped, index), do: index
+        {nodes, _places} = References.closure(nodes, kept)
+        %{model | nodes: nodes}
+    end
   end
 
-  defp sink?(%{"kind" => kind}), do: kind in ["rv", "observe", "deterministic", "data"]
+  defp lacking(%Model{nodes: nodes} = model, given) do
+    functions = for {%{"kind" => "nx"} = node, index} <- Enum.with_index(nodes), do: {node, index}
+    sinks = for {%{"kind" => kind}, index} when kind in @sinks <- Enum.with_index(nodes), do: index
+    {_kept, needed} = if functions == [], do: {[], %{}}, else: References.closure(nodes, sinks)
 
-  defp depends?(nodes, index, others) do
-    {_kept, needed} = References.closure(nodes, [index])
-    Enum.any?(others, &is_map_key(needed, &1))
+    for {node, index} <- functions,
+        not is_map_key(needed, index),
+        {kept, _places} = References.closure(nodes, node["args"]),
+        Model.slots(%{model | nodes: kept}) -- given != [],
+        do: index
+  end
+
+  defp with_dependents({node, index}, dropped) do
+    if Enum.any?(References.of(node), &MapSet.member?(dropped, &1)),
+      do: MapSet.put(dropped, index),
+      else: dropped
   end
 
   @doc """
