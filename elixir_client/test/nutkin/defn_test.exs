@@ -4,7 +4,7 @@ defmodule Nutkin.DefnTest do
 
   alias Nutkin.Error
 
-  @compile {:no_warn_undefined, [Nx, Nx.Defn, Nx.Random, Nx.LinAlg]}
+  @compile {:no_warn_undefined, [Nx, Nx.Constants, Nx.Defn, Nx.Random, Nx.LinAlg]}
   @moduletag :nx
   @moduletag :port
 
