@@ -69,16 +69,18 @@ def frame(kind, id, body=None):
 '''
 
 
-def run(program: str) -> None:
+def run(program: str) -> str:
+    """The last line that a program prints after the stand-in."""
     text = STAND_IN + textwrap.dedent(program) + "\nprint('done')\n"
     result = subprocess.run(
         [sys.executable, "-c", text], env=environment("tests"), capture_output=True, text=True, timeout=120, check=False
     )
-    assert result.stdout.endswith("done\n"), result.stderr
+    assert result.returncode == 0, result.stderr
+    return result.stdout.splitlines()[-1]
 
 
 def test_a_call_is_answered_with_all_frames() -> None:
-    run(
+    ended = run(
         """
         options = {"chains": 2, "draws": 20_000, "warmup": 200, "credit": 1}
         request = frame("sample", 1, {**schools(), "options": options})
@@ -92,10 +94,11 @@ def test_a_call_is_answered_with_all_frames() -> None:
         assert read(pong)[2]["blobs"]["count"] == 2
         """
     )
+    assert ended == "done"
 
 
 def test_what_is_missing_or_wrong_is_an_answer() -> None:
-    run(
+    ended = run(
         """
         answers = incoming_call("nutkin_port.erlport", "call", [[frame("compile", 1, schools())]])
         assert read(answers[-1])[0] == "error" and read(answers[-1])[2]["code"] == "cancelled"
@@ -105,10 +108,11 @@ def test_what_is_missing_or_wrong_is_an_answer() -> None:
         assert read(answer)[2]["code"] == "protocol"
         """
     )
+    assert ended == "done"
 
 
 def test_messages_are_answered_while_the_engine_computes() -> None:
-    run(
+    ended = run(
         """
         kind, id, body = read(incoming_call("nutkin_port.erlport", "serve", []))
         assert (kind, id, body["protocol"]) == ("hello", 0, 1)
@@ -126,6 +130,7 @@ def test_messages_are_answered_while_the_engine_computes() -> None:
         handle(("<0.1.0>", frame("shutdown", 0)))
         """
     )
+    assert ended == "done"
 
 
 def test_what_is_no_frame_raises() -> None:

@@ -77,28 +77,21 @@ defmodule Nutkin.Nx.Control do
   end
 
   defp counted(init, steps, body, arguments, env) do
-    {body, captures, nil} = body(body, arguments, "the body of while", env)
-
-    Builder.several(
-      %{
-        "kind" => "scan",
-        "init" => references(init),
-        "xs" => [],
-        "captures" => captures,
-        "body" => body,
-        "length" => steps
-      },
-      length(init)
-    )
+    scan(init, [], fn carried, [] -> {carried(body, carried, arguments, env), []} end, %{"length" => steps})
   end
 
   defp while(init, condition, body, arguments, env) do
     count = length(init)
 
     {condition, seen, nil} =
-      results(condition, arguments, "the condition of while", env, &Translation.node(&1, &2))
+      Builder.body(count, "the condition of while", fn nodes ->
+        inner = Translation.function(env, condition, parameters(nodes, arguments))
+        {[Translation.node(condition, inner)], nil}
+      end)
 
-    {body, captures, nil} = body(body, arguments, "the body of while", env)
+    {body, captures, nil} =
+      Builder.body(count, "the body of while", &{carried(body, &1, arguments, env), nil})
+
     all = Enum.uniq(seen ++ captures)
 
     fields = %{
@@ -113,23 +106,20 @@ defmodule Nutkin.Nx.Control do
   end
 
   # What a loop carries keeps its type.
-  defp body(body, arguments, what, env) do
-    types = Enum.map(arguments, &Expression.type/1)
-    leaves = Enum.zip(Expression.leaves(body), types)
-    results(leaves, arguments, what, env, fn {t, type}, env -> Translation.node(t, type, env) end)
+  defp carried(body, nodes, arguments, env) do
+    inner = Translation.function(env, body, parameters(nodes, arguments))
+
+    for {t, argument} <- Enum.zip(Expression.leaves(body), arguments),
+        do: Translation.node(t, Expression.type(argument), inner)
   end
 
-  defp results(results, arguments, what, env, node) do
-    Builder.body(length(arguments), what, fn nodes ->
-      parameters = Enum.zip(nodes, Enum.map(arguments, &Expression.flat_shape/1))
-      inner = Translation.function(env, results, parameters)
-      {Enum.map(List.wrap(results), &node.(&1, inner)), nil}
-    end)
-  end
+  defp parameters(nodes, arguments), do: Enum.zip(nodes, Enum.map(arguments, &Expression.flat_shape/1))
 
   @doc "The last of what is carried over the rows of `xs`, and what is collected: the function gives both of each step."
-  @spec scan([Node.t()], [Node.t()], ([Node.t()], [Node.t()] -> {[Node.t()], [Node.t()]})) :: [Node.t()]
-  def scan(init, xs, fun) do
+  @spec scan([Node.t()], [Node.t()], ([Node.t()], [Node.t()] -> {[Node.t()], [Node.t()]}), map()) :: [
+          Node.t()
+        ]
+  def scan(init, xs, fun, fields \\ %{}) do
     count = length(init)
 
     {body, captures, number} =
@@ -139,16 +129,15 @@ defmodule Nutkin.Nx.Control do
         {next ++ collected, length(next) + length(collected)}
       end)
 
-    Builder.several(
-      %{
-        "kind" => "scan",
-        "init" => references(init),
-        "xs" => references(xs),
-        "captures" => captures,
-        "body" => body
-      },
-      number
-    )
+    %{
+      "kind" => "scan",
+      "init" => references(init),
+      "xs" => references(xs),
+      "captures" => captures,
+      "body" => body
+    }
+    |> Map.merge(fields)
+    |> Builder.several(number)
   end
 
   @doc "What a function gives for scalars, in the type of the result."
