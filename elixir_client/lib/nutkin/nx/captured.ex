@@ -14,14 +14,12 @@ defmodule Nutkin.Nx.Captured do
     Builder.once({__MODULE__, tensor}, fn -> Builder.node(tensor, "a captured tensor") end)
   end
 
-  @doc "What Nx writes for a number that Elixir has none for."
-  @spec number(atom() | struct(), String.t()) :: Tensor.t()
-  def number(%{re: re, im: im}, type) do
+  @doc "A complex number, which Elixir has none of."
+  @spec complex(struct(), String.t()) :: Tensor.t()
+  def complex(%{re: re, im: im}, type) do
     parts = Tensor.new([re, im], type: if(type == "c64", do: :f32, else: :f64))
     Tensor.from_binary(parts.data, type, {})
   end
-
-  def number(name, _type), do: Tensor.new(name, type: :f64)
 
   defp host(%{data: %{__struct__: Nx.BinaryBackend, state: state}} = tensor) do
     sizes = Enum.map(tensor.vectorized_axes, &elem(&1, 1)) ++ Tuple.to_list(tensor.shape)

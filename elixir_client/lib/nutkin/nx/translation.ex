@@ -11,6 +11,7 @@ defmodule Nutkin.Nx.Translation do
   alias Nutkin.Error.InvalidModel
   alias Nutkin.Model.{Builder, Node}
   alias Nutkin.Nx.{Blocks, Captured, Control, Expression, Operations, Sharing}
+  alias Nutkin.Tensor
 
   @enforce_keys [:types, :parameters, :scope, :paths]
   defstruct [:types, :parameters, :scope, :paths, :max_steps, path: [], known: %{}]
@@ -73,7 +74,7 @@ defmodule Nutkin.Nx.Translation do
     if converts?(Expression.type(t), type, env), do: as_type(node, type), else: node
   end
 
-  @spec as_type(Node.t(), String.t()) :: Node.t()
+  @spec as_type(Node.t() | Tensor.source(), String.t()) :: Node.t()
   def as_type(node, type), do: Builder.call("as_type", [node], %{"type" => type})
 
   @doc "Whether a value of one type has to be converted to another one."
@@ -170,13 +171,12 @@ defmodule Nutkin.Nx.Translation do
     type = Expression.type(t)
 
     scalar =
-      cond do
+      case number do
         # As data of a model it would be a missing value.
-        number == :nan -> as_type(Builder.call("divide", [0.0, 0.0], %{}), type)
-        is_atom(number) -> as_type(Captured.number(number, type), type)
-        not is_number(number) -> Captured.number(number, type)
-        env.types == :model and not integer?(type) -> number
-        true -> as_type(number, type)
+        :nan -> as_type(Builder.call("divide", [0.0, 0.0], %{}), type)
+        infinity when is_atom(infinity) -> as_type(Tensor.new(infinity, type: :f64), type)
+        %{re: _, im: _} -> Captured.complex(number, type)
+        number -> if env.types == :model and not integer?(type), do: number, else: as_type(number, type)
       end
 
     case Expression.flat_shape(t) do
