@@ -14,7 +14,7 @@ defmodule Benchmarks.Contestant do
     model = Models.get(name)
     data = Npy.read_folder(folder)
     {microseconds, _} = :timer.tc(fn -> Nutkin.compile!(model, data: data) end)
-    {:ok, info} = Nutkin.info(Nutkin)
+    {:ok, [info]} = Nutkin.info(Nutkin)
     versions = Map.put(info.versions, "elixir", System.version())
     Line.say(compile: microseconds / 1.0e6, versions: versions)
 

@@ -15,17 +15,34 @@ defmodule Nutkin do
     :variables,
     :precision,
     :rewrites,
+    :max_time,
+    :target_ess,
+    :max_rhat,
+    :checkpoint_every,
+    :resume,
     :credit,
     :worker
   ]
 
-  @predicting [:data, :redraw, :variables, :seed, :precision, :credit, :worker, :timeout]
+  @resuming [
+    :more,
+    :variables,
+    :max_time,
+    :target_ess,
+    :max_rhat,
+    :checkpoint_every,
+    :resume,
+    :credit,
+    :worker
+  ]
+
+  @predicting [:data, :redraw, :variables, :seed, :precision, :resume, :credit, :worker, :timeout]
   @prior [:chains, :draws | @predicting -- [:redraw]]
 
   @moduledoc """
   Bayesian sampling for the BEAM: models in Elixir, NUTS draws from XLA.
 
-  A worker owns a Python program that compiles and samples. Put one into your supervision tree:
+  Workers own Python programs that compile and sample. Put a pool of them, of one by default, into your supervision tree:
 
       children = [
         {Nutkin, python: "/opt/nutkin/bin/python"}
@@ -53,28 +70,42 @@ defmodule Nutkin do
   A model is compiled once for the shapes of its data: new numbers of the same shapes compile nothing.
   """
 
-  alias Nutkin.{Data, Diagnosis, Error, Fit, Model, Options, Prediction, Resolution, Run, Tensor, Worker}
+  alias Nutkin.{
+    Checkpoint,
+    Data,
+    Diagnosis,
+    Error,
+    Fit,
+    Model,
+    Options,
+    Prediction,
+    Resolution,
+    Run,
+    Tensor,
+    Worker
+  }
+
   alias Nutkin.Worker.{Client, Request}
 
   @doc """
-  Starts a worker. The options:
+  Starts a pool of workers. The options:
 
   #{Nutkin.Worker.Options.docs()}
 
   It returns at once; requests wait until the program is ready. Where it cannot be started, requests are answered with
   a `Nutkin.Error.WorkerExit` that says why, and it is tried again after a while. A wrong option raises `ArgumentError`.
   """
-  @spec start_link(keyword()) :: GenServer.on_start()
-  defdelegate start_link(opts \\ []), to: Worker
+  @spec start_link(keyword()) :: Supervisor.on_start()
+  defdelegate start_link(opts \\ []), to: Nutkin.Supervisor
 
   @doc """
-  The child specification of a worker, with the options of `start_link/1`.
+  The child specification of a pool, with the options of `start_link/1`.
 
       iex> Nutkin.child_spec(name: MyApp.Sampler).id
       MyApp.Sampler
   """
   @spec child_spec(keyword()) :: Supervisor.child_spec()
-  defdelegate child_spec(opts), to: Worker
+  defdelegate child_spec(opts), to: Nutkin.Supervisor
 
   @doc """
   Samples from the posterior of a model, and waits for it.
@@ -111,25 +142,76 @@ defmodule Nutkin do
 
       model |> Nutkin.stream(data: data) |> Stream.map(&Nutkin.Draws.fetch!(&1, :mu)) |> Enum.take(10)
   """
-  @spec stream(Model.t(), keyword()) :: Enumerable.t()
+  @spec stream(Model.t() | Checkpoint.t(), keyword()) :: Enumerable.t()
   def stream(model, opts \\ []) do
-    options = bang!(Options.validate(opts, @sampling ++ [:timeout]))
+    options = bang!(options(model, opts, [:timeout]))
     Run.stream(fn -> start(model, options) end, options.timeout)
   end
 
   @doc """
   Starts a run whose events come to the calling process as messages, see `Nutkin.Run`.
 
-  Takes the options of `sample/2` but `:timeout` and `:on_progress`.
+  Takes the options of `sample/2` but `:timeout` and `:on_progress`; with a checkpoint in the place of the model, as
+  `stream/2` too, those of `resume/2`.
   """
-  @spec start_run(Model.t(), keyword()) :: {:ok, Run.t()} | {:error, Error.t()}
+  @spec start_run(Model.t() | Checkpoint.t(), keyword()) :: {:ok, Run.t()} | {:error, Error.t()}
   def start_run(model, opts \\ []) do
-    with {:ok, options} <- Options.validate(opts, @sampling), do: start(model, options)
+    with {:ok, options} <- options(model, opts, []), do: start(model, options)
   end
+
+  defp options(%Checkpoint{} = checkpoint, opts, others) do
+    with {:ok, given} <- Options.validate(opts, @resuming ++ others),
+         do: {:ok, Checkpoint.options(checkpoint, given, Keyword.keys(opts))}
+  end
+
+  defp options(_model, opts, others), do: Options.validate(opts, @sampling ++ others)
+
+  defp start(%Checkpoint{} = checkpoint, options),
+    do: Run.start(Checkpoint.request(checkpoint, options), options)
 
   defp start(model, options) do
     with {:ok, request} <- request(:sample, model, options), do: Run.start(request, options)
   end
+
+  @doc """
+  Goes on with a run from a checkpoint, or from the one in a fit, and waits for its end: with the draws that it had still to make,
+  and `:more` of each chain beyond these. They are those that the run would have made if it had not ended, to the last
+  bit.
+
+  From a fit the result has its draws and the new ones; from a checkpoint those that come after it.
+
+  Takes the options #{Enum.map_join(@resuming ++ [:timeout, :on_progress], ", ", &"`#{inspect(&1)}`")} of `Nutkin.Options`.
+  Of what ends a run early (`:max_time`, `:target_ess`, `:max_rhat`), only what is given here counts. What is not given otherwise is as
+  it was. A checkpoint of other versions or another machine is a `Nutkin.Error.InvalidCheckpoint`.
+  """
+  @spec resume(Fit.t() | Checkpoint.t(), keyword()) :: {:ok, Fit.t()} | {:error, Error.t()}
+  def resume(from, opts \\ [])
+
+  def resume(%Fit{checkpoint: nil}, _opts) do
+    {:error,
+     Error.InvalidCheckpoint.exception(
+       message: "the fit has no checkpoint",
+       expected: "a fit of Nutkin.sample/2 whose run has said its last word"
+     )}
+  end
+
+  def resume(%Fit{checkpoint: checkpoint} = fit, opts), do: resume(checkpoint, fit, opts)
+  def resume(%Checkpoint{} = checkpoint, opts), do: resume(checkpoint, nil, opts)
+
+  defp resume(checkpoint, fit, opts) do
+    with {:ok, options} <- options(checkpoint, opts, [:timeout, :on_progress]) do
+      deadline = Client.deadline(options.timeout)
+
+      with {:ok, run} <- start(checkpoint, options),
+           do: Run.await(run, deadline, options.timeout, fit && Fit.continued(fit, options))
+    end
+  end
+
+  @doc """
+  As `resume/2`, but returns the fit or raises the error.
+  """
+  @spec resume!(Fit.t() | Checkpoint.t(), keyword()) :: Fit.t()
+  def resume!(from, opts \\ []), do: bang!(resume(from, opts))
 
   @doc """
   Waits for the end of a run that this process started, and collects its draws. Events that were received as messages
@@ -147,10 +229,11 @@ defmodule Nutkin do
   end
 
   @doc """
-  Cancels a run, from any process. `await/2` then gives `{:ok, %Nutkin.Fit{status: :cancelled}}`, with what was drawn.
+  Cancels a run, from any process. `await/2` then gives `{:ok, %Nutkin.Fit{status: :cancelled}}`, with what was drawn; with
+  `:drop` it gives a `Nutkin.Error.Cancelled`.
   """
-  @spec cancel(Run.t()) :: :ok
-  defdelegate cancel(run), to: Run
+  @spec cancel(Run.t(), :keep | :drop) :: :ok
+  defdelegate cancel(run, draws \\ :keep), to: Run
 
   @doc """
   Compiles a model for the shapes of the data, so that the first run need not, and says what it is:
@@ -328,11 +411,12 @@ defmodule Nutkin do
   end
 
   @doc """
-  The state of a worker: its `:phase` (`:starting`, `:ready` or `:down`), the `:os_pid` of its program, the `:error`
-  that keeps it down, and, once it is ready, the `:versions` and `:limits` that the program reports.
-  A `Nutkin.Error.Timeout` if the worker process is too busy to answer.
+  The states of the workers of a pool, each a map: the `:pid` of the worker, its `:phase` (`:starting`, `:ready` or `:down`),
+  the `:os_pid` of its program, the `:error` that keeps it down, how many `:requests` it has, how many `:seconds` the program has
+  run, its `:resident` bytes at the last heartbeat (nil before), and, once it is ready, the `:versions` and
+  `:limits` that it reports. A `Nutkin.Error.Timeout` if a worker is too busy to answer.
   """
-  @spec info(Worker.t()) :: {:ok, map()} | {:error, Error.t()}
+  @spec info(Worker.t()) :: {:ok, [map()]} | {:error, Error.t()}
   def info(worker \\ __MODULE__), do: Client.info(worker)
 
   defp request(type, model, options, point \\ %{}) do
@@ -340,9 +424,12 @@ defmodule Nutkin do
          {:ok, data} <- Data.encode(model, options.data),
          {:ok, model, data} <- Resolution.resolve(model, data, options) do
       body = %{model: Model.to_ir(model), data: data.addresses, options: Options.to_wire(options)}
-      {:ok, Request.new(type, Map.merge(body, point), data.blobs)}
+      {:ok, new_request(type, Map.merge(body, point), data.blobs, options)}
     end
   end
+
+  defp new_request(:sample, body, blobs, options), do: Request.new_run(:sample, body, blobs, options)
+  defp new_request(type, body, blobs, _options), do: Request.new(type, body, blobs)
 
   defp check_model(%Model{}), do: :ok
 

@@ -57,6 +57,11 @@ defmodule Nutkin.Blob do
   @spec from_serialized(iodata()) :: t()
   def from_serialized(iodata), do: new(:nx, iodata)
 
+  @doc false
+  # Bytes of a known encoding, which the worker checks.
+  @spec from_bytes(:tensor | :nx, iodata()) :: t()
+  def from_bytes(encoding, iodata), do: new(encoding, iodata)
+
   defp new(encoding, iodata) do
     parts = :erlang.iolist_to_iovec(iodata)
 

@@ -18,6 +18,7 @@ defmodule Nutkin.Error do
     CompileFailed,
     InitFailed,
     Internal,
+    InvalidCheckpoint,
     InvalidData,
     InvalidModel,
     InvalidOption,
@@ -33,6 +34,7 @@ defmodule Nutkin.Error do
     * `Nutkin.Error.InvalidModel` - the model is wrong: an operation, a distribution, a reference, a shape
     * `Nutkin.Error.InvalidData` - a value is missing, unreadable, of the wrong shape, or impossible
     * `Nutkin.Error.InvalidOption` - an option is unknown or out of range
+    * `Nutkin.Error.InvalidCheckpoint` - a checkpoint is none, or of another model, other data or another version
     * `Nutkin.Error.CompileFailed` - XLA refused the program
     * `Nutkin.Error.InitFailed` - no starting point has a finite log density and gradient
     * `Nutkin.Error.LimitExceeded` - a documented limit was exceeded
@@ -46,6 +48,7 @@ defmodule Nutkin.Error do
           InvalidModel.t()
           | InvalidData.t()
           | InvalidOption.t()
+          | InvalidCheckpoint.t()
           | CompileFailed.t()
           | InitFailed.t()
           | LimitExceeded.t()
@@ -59,6 +62,7 @@ defmodule Nutkin.Error do
     "invalid_model" => InvalidModel,
     "invalid_data" => InvalidData,
     "invalid_option" => InvalidOption,
+    "invalid_checkpoint" => InvalidCheckpoint,
     "compile_failed" => CompileFailed,
     "init_failed" => InitFailed,
     "limit" => LimitExceeded,

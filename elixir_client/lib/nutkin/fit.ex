@@ -2,7 +2,10 @@ defmodule Nutkin.Fit do
   @moduledoc """
   What a run has drawn: the result of `Nutkin.sample/2`, and of `Nutkin.predict/3`, which has no statistics, and no `:chains`.
 
-    * `:status` - `:complete`, or `:cancelled` or `:timeout`: then it holds the draws that there were
+    * `:status` - `:complete`; `:converged`, where `:target_ess` or `:max_rhat` was reached before; or `:max_time`, `:cancelled` or
+      `:timeout`: then it holds the draws that there were
+    * `:checkpoint` - from which `Nutkin.resume/2` goes on; nil for predictions, and for a run that had to be left without its last word
+    * `:resumed` - how often the run went on with another program because the one before it had ended
     * `:compiled` - what was compiled, see `t:Nutkin.Protocol.compiled/0`
     * `:chains` - one map a chain, with `:draws`, `:warmup` (the iterations it took), `:divergences`, `:step_size`,
       `:inverse_mass` (the diagonal) and `:gradients`, see `t:Nutkin.Protocol.done/0`; empty for a run that had to be left without its last word
@@ -24,6 +27,8 @@ defmodule Nutkin.Fit do
   defstruct [
     :options,
     status: nil,
+    checkpoint: nil,
+    resumed: 0,
     compiled: nil,
     chains: [],
     pilot: nil,
@@ -31,11 +36,13 @@ defmodule Nutkin.Fit do
     draws: %{sample: %{}, warmup: %{}}
   ]
 
-  @type status :: :complete | :cancelled | :timeout
+  @type status :: :complete | :converged | :max_time | :cancelled | :timeout
 
   @type t :: %__MODULE__{
           options: Nutkin.Options.valid(),
           status: status() | nil,
+          checkpoint: Nutkin.Checkpoint.t() | nil,
+          resumed: non_neg_integer(),
           compiled: Protocol.compiled() | nil,
           chains: [map()],
           pilot: map() | nil,
@@ -46,11 +53,16 @@ defmodule Nutkin.Fit do
   @type name :: atom() | String.t()
 
   # What says how a run is handed over, not what is drawn. Data can be large, and a closure cannot be stored.
-  @not_kept [:data, :worker, :on_progress, :timeout]
+  @not_kept [:data, :worker, :on_progress, :timeout, :more]
 
   @doc false
   @spec new(Nutkin.Options.valid()) :: t()
   def new(options), do: %__MODULE__{options: Map.drop(options, @not_kept)}
+
+  @doc false
+  # The fit to which the draws of a run that goes on from its checkpoint are added.
+  @spec continued(t(), Nutkin.Options.valid()) :: t()
+  def continued(fit, options), do: %{fit | options: Map.drop(options, @not_kept), status: nil}
 
   # The chunks of a chain are kept latest first.
   @doc false
@@ -67,7 +79,11 @@ defmodule Nutkin.Fit do
     }
   end
 
-  def put(fit, {:done, done}), do: struct!(fit, Map.take(done, [:status, :chains, :pilot, :seconds]))
+  def put(fit, {:resumed, _error}), do: %{fit | resumed: fit.resumed + 1}
+
+  def put(fit, {:done, done}) do
+    struct!(fit, Map.take(done, [:status, :checkpoint, :chains, :pilot, :seconds]))
+  end
 
   @doc """
   Whether there is no draw at all.

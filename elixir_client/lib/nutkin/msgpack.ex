@@ -9,6 +9,7 @@ defmodule Nutkin.Msgpack do
   | floats | float 64 |
   | strings, other atoms | str |
   | `{:bin, iodata}` | bin |
+  | `{:encoded, iodata}` | what it is already |
   | lists, maps with string or atom keys | array, map |
   | `Nutkin.Tensor` | ext 1 |
 
@@ -32,6 +33,7 @@ defmodule Nutkin.Msgpack do
           | String.t()
           | atom()
           | {:bin, iodata()}
+          | {:encoded, iodata()}
           | Tensor.t()
           | [encodable()]
           | %{optional(String.t() | atom()) => encodable()}
@@ -69,6 +71,7 @@ defmodule Nutkin.Msgpack do
   def encode!(float) when is_float(float), do: <<0xCB, float::float-64>>
   def encode!(string) when is_binary(string), do: string(string)
   def encode!({:bin, bytes}), do: [bin_header(IO.iodata_length(bytes)), bytes]
+  def encode!({:encoded, bytes}), do: bytes
 
   def encode!(%Tensor{} = tensor) do
     payload = Tensor.Payload.encode(tensor)

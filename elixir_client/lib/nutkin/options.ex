@@ -103,6 +103,48 @@ defmodule Nutkin.Options do
       wire: true,
       doc: "Chunks of draws that may be sent before the first is acknowledged."
     ],
+    max_time: [
+      type: :duration,
+      default: nil,
+      wire: true,
+      doc:
+        "Milliseconds after which sampling ends with the draws that there are, and the status `:max_time`; nil: never. " <>
+          "Compilation is not counted."
+    ],
+    target_ess: [
+      type: {:above, 0},
+      default: nil,
+      wire: true,
+      doc:
+        "Sampling ends, with the status `:converged`, as soon as the bulk and the tail ESS of every scalar are at least " <>
+          "this many; looked at when a chain has 100 draws, and then after half as many again."
+    ],
+    max_rhat: [
+      type: {:above, 1},
+      default: nil,
+      wire: true,
+      doc:
+        "The same for the R-hat of every scalar, which must be at most this. With both options, both must hold."
+    ],
+    checkpoint_every: [
+      type: :duration,
+      default: 1_000,
+      wire: true,
+      doc:
+        "Milliseconds between the checkpoints from which a run goes on when its program has ended; nil: none."
+    ],
+    resume: [
+      type: :boolean,
+      default: true,
+      doc:
+        "Whether a run whose program has ended goes on with the next one. Without, it ends with a " <>
+          "`Nutkin.Error.WorkerExit`."
+    ],
+    more: [
+      type: {:integer, 0, 1_000_000_000},
+      default: 0,
+      doc: "Draws of each chain beyond those that the run was to make."
+    ],
     timeout: [type: :timeout, default: :infinity, doc: "Milliseconds for the whole call, or `:infinity`."],
     on_progress: [
       type: {:function, 1},
@@ -172,8 +214,39 @@ defmodule Nutkin.Options do
   """
   @spec to_wire(valid()) :: %{String.t() => Nutkin.Msgpack.encodable()}
   def to_wire(valid) do
-    for {name, value} <- valid, @schema[name][:wire], into: %{}, do: {Atom.to_string(name), value}
+    for {name, value} <- valid, @schema[name][:wire], into: %{} do
+      {Atom.to_string(name), to_wire(@schema[name][:type], value)}
+    end
   end
+
+  # Durations are seconds on the wire.
+  defp to_wire(:duration, value) when is_integer(value), do: value / 1000
+  defp to_wire(_type, value), do: value
+
+  @doc """
+  The checked options of an `options` map that `to_wire/1` has made.
+
+  ## Examples
+
+      iex> {:ok, options} = Nutkin.Options.from_wire(%{"adaptation" => "windowed", "max_time" => 1.5})
+      iex> options
+      %{adaptation: :windowed, max_time: 1500}
+
+  """
+  @spec from_wire(map()) :: {:ok, valid()} | {:error, InvalidOption.t()}
+  def from_wire(wire) do
+    opts =
+      for {name, option} <- @schema, option[:wire], {:ok, value} <- [Map.fetch(wire, Atom.to_string(name))] do
+        {name, from_wire(option[:type], value)}
+      end
+
+    validate(opts, Keyword.keys(opts))
+  end
+
+  defp from_wire(:duration, seconds) when is_number(seconds), do: round(seconds * 1000)
+  defp from_wire({:in, atoms}, text), do: Enum.find(atoms, text, &(Atom.to_string(&1) == text))
+  defp from_wire(:init, %{"radius" => radius, "values" => values}), do: [radius: radius, values: values]
+  defp from_wire(_type, value), do: value
 
   defp check_form(opts) do
     if Keyword.keyword?(opts) do
@@ -261,6 +334,18 @@ defmodule Nutkin.Options do
     else
       expected("an integer from #{low} to #{high}", value)
     end
+  end
+
+  defp check({:above, low}, value, _default) do
+    if is_number(value) and value > low, do: {:ok, value}, else: expected("a number above #{low}", value)
+  end
+
+  defp check(:duration, nil, _default), do: {:ok, nil}
+
+  defp check(:duration, value, _default) do
+    if value in 1..0xFFFFFFFF,
+      do: {:ok, value},
+      else: expected("a positive number of milliseconds, an integer", value)
   end
 
   defp check({:between, low, high}, value, _default) do

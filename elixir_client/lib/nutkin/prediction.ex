@@ -33,7 +33,9 @@ defmodule Nutkin.Prediction do
       }
 
       blobs = for {_name, blob} <- blobs, into: data.blobs, do: {blob.sha, blob}
-      {:ok, Request.new(:predict, body, blobs), options |> Map.put(:keep_warmup, false) |> Map.merge(form)}
+
+      {:ok, Request.new_run(:predict, body, blobs, options),
+       options |> Map.put(:keep_warmup, false) |> Map.merge(form)}
     end
   end
 

@@ -24,7 +24,7 @@ defmodule Nutkin.Protocol do
 
   @typedoc "How a run ended: `:seconds` are wall times, `:warmup` until the last chain had ended it."
   @type done :: %{
-          status: :complete | :cancelled,
+          status: :complete | :converged | :max_time | :cancelled,
           chains: [
             %{
               chain: non_neg_integer(),
@@ -41,10 +41,25 @@ defmodule Nutkin.Protocol do
           seconds: %{compile: number(), warmup: number(), sample: number()}
         }
 
+  @typedoc """
+  What a program says of a run: whether it is `:waiting` for data or for its turn, `:compiling` or `:running`, the `:credit` that
+  is left, the `:seconds` since it got the request, and how far each chain is.
+  """
+  @type info :: %{
+          stage: :waiting | :compiling | :running,
+          paused: boolean(),
+          credit: non_neg_integer(),
+          seconds: number(),
+          chains: [Progress.t()]
+        }
+
   @typedoc "An answer of the port."
   @type event ::
           {:hello, map()}
           | {:need, [binary()]}
+          | {:compiling, map()}
+          | {:checkpoint, %{size: non_neg_integer(), offset: non_neg_integer(), bytes: binary()}}
+          | {:info, info()}
           | {:compiled, compiled()}
           | {:progress, Progress.t()}
           | {:draws, Draws.t()}
@@ -60,7 +75,13 @@ defmodule Nutkin.Protocol do
           | {:error, Error.t()}
 
   @phases %{"warmup" => :warmup, "sample" => :sample}
-  @statuses %{"complete" => :complete, "cancelled" => :cancelled}
+  @statuses %{
+    "complete" => :complete,
+    "converged" => :converged,
+    "max_time" => :max_time,
+    "cancelled" => :cancelled
+  }
+  @stages %{"waiting" => :waiting, "compiling" => :compiling, "running" => :running}
   @whats %{"value" => :value, "log_density" => :log_density, "gradient" => :gradient}
   @levels %{"debug" => :debug, "info" => :info, "warning" => :warning, "error" => :error}
 
@@ -75,6 +96,20 @@ defmodule Nutkin.Protocol do
     step_size: :number,
     inverse_mass: :tensor,
     gradients: :count
+  ]
+
+  @progress [
+    chain: :count,
+    phase: {:one_of, @phases},
+    iteration: :count,
+    total: :count,
+    divergences: :count,
+    step_size: :number,
+    tree_depth: :number,
+    gradients: :count,
+    draws: :count,
+    gradients_per_second: :number,
+    seconds_left: {:nullable, :number}
   ]
 
   @input [
@@ -120,17 +155,17 @@ defmodule Nutkin.Protocol do
          cached: :boolean,
          seconds: :number
        ]},
-    "progress" =>
-      {:progress,
+    "compiling" => {:compiling, []},
+    "progress" => {:progress, @progress},
+    "checkpoint" => {:checkpoint, [size: :count, offset: :count, bytes: :string]},
+    "info" =>
+      {:info,
        [
-         chain: :count,
-         phase: {:one_of, @phases},
-         iteration: :count,
-         total: :count,
-         divergences: :count,
-         step_size: :number,
-         tree_depth: :number,
-         gradients: :count
+         stage: {:one_of, @stages},
+         paused: :boolean,
+         credit: :count,
+         seconds: :number,
+         chains: {:list, {:fields, @progress}}
        ]},
     "draws" =>
       {:draws,
@@ -268,6 +303,7 @@ defmodule Nutkin.Protocol do
   end
 
   defp finish(:progress, fields), do: {:progress, struct!(Progress, fields)}
+  defp finish(:info, fields), do: {:info, %{fields | chains: Enum.map(fields.chains, &struct!(Progress, &1))}}
   defp finish(:draws, fields), do: {:draws, struct!(Draws, fields)}
   defp finish(:shapes, fields), do: {:shapes, fields.nodes}
   defp finish(:need, fields), do: {:need, fields.blobs}

@@ -8,6 +8,8 @@ defmodule Nutkin.Run do
     * `{:compiled, info}` - see `t:Nutkin.Protocol.compiled/0`
     * `{:progress, %Nutkin.Progress{}}`
     * `{:draws, %Nutkin.Draws{}}`
+    * `{:resumed, exception}` - the program has ended or was replaced, and the run went on with the next one: no draw is
+      missing, and none comes twice
     * `{:done, summary}` - the last one, see `t:Nutkin.Protocol.done/0`
     * `{:error, exception}` - the last one
 
@@ -15,6 +17,9 @@ defmodule Nutkin.Run do
   messages as the option `:credit` says, and one more for each `ack/2`. Without acks it stops sampling, and neither
   `:done` nor an error comes: so a slow consumer has neither a full mailbox nor a lost draw. After the last event call
   `close/1`. When the consumer dies, the run is cancelled.
+
+  While it goes on, `pause/1`, `resume/1`, `info/1`, `checkpoint/1` and `cancel/2` may be called from any process. They take effect
+  when the chains have ended what they are at, a twentieth of a second or one draw, whichever is longer.
 
   So a LiveView or a GenServer can show the posterior while it grows:
 
@@ -43,6 +48,7 @@ defmodule Nutkin.Run do
         end
 
         def handle_info({ref, {:compiled, _info}}, %{ref: ref} = state), do: {:noreply, state}
+        def handle_info({ref, {:resumed, _error}}, %{ref: ref} = state), do: {:noreply, state}
         def handle_info({ref, {:done, done}}, %{ref: ref} = state), do: {:noreply, ended(state, done.status)}
         def handle_info({ref, {:error, error}}, %{ref: ref} = state), do: {:noreply, ended(state, error)}
 
@@ -78,8 +84,8 @@ defmodule Nutkin.Run do
   @doc false
   @spec start(Request.t(), Nutkin.Options.valid()) :: {:ok, t()} | {:error, Nutkin.Error.t()}
   def start(request, options) do
-    with {:ok, ref} <- Client.submit(options.worker, request) do
-      {:ok, %__MODULE__{ref: ref, worker: options.worker, owner: self(), options: options}}
+    with {:ok, worker, ref} <- Client.submit(options.worker, request) do
+      {:ok, %__MODULE__{ref: ref, worker: worker, owner: self(), options: options}}
     end
   end
 
@@ -92,10 +98,47 @@ defmodule Nutkin.Run do
   end
 
   @doc """
-  Asks the worker to end the run. What it has drawn so far comes, then `{:done, %{status: :cancelled}}`.
+  Asks the worker to end the run. With `:keep`, what it has drawn so far comes, as far as there is credit, then
+  `{:done, %{status: :cancelled}}`; with `:drop` only `{:error, %Nutkin.Error.Cancelled{}}`, at once.
   """
-  @spec cancel(t()) :: :ok
-  def cancel(%__MODULE__{} = run), do: Client.cancel(run.worker, run.ref)
+  @spec cancel(t(), :keep | :drop) :: :ok
+  def cancel(run, draws \\ :keep)
+  def cancel(%__MODULE__{} = run, :keep), do: Client.cancel(run.worker, run.ref)
+  def cancel(%__MODULE__{} = run, :drop), do: Client.drop(run.worker, run.ref)
+
+  @doc """
+  Stops the chains where they are, until `resume/1`. A run that is paused holds no thread. It changes no draw.
+  """
+  @spec pause(t()) :: :ok
+  def pause(%__MODULE__{} = run), do: Client.pause(run.worker, run.ref, true)
+
+  @doc """
+  Lets the chains of a paused run go on.
+  """
+  @spec resume(t()) :: :ok
+  def resume(%__MODULE__{} = run), do: Client.pause(run.worker, run.ref, false)
+
+  @doc """
+  How far the run is, see `t:Nutkin.Protocol.info/0`; `{:ok, :ended}` where it has ended.
+  """
+  @spec info(t(), timeout()) :: {:ok, Nutkin.Protocol.info() | :ended} | {:error, Nutkin.Error.t()}
+  def info(%__MODULE__{} = run, timeout \\ 5_000) do
+    with :ended <- Client.ask(run.worker, run.ref, :info, timeout), do: {:ok, :ended}
+  end
+
+  @doc """
+  The run as it is now, for `Nutkin.resume/2`: also while it is paused, or its consumer is slow. The run goes on.
+
+  A checkpoint counts the draws that were sent: what is in it and in the mailbox of the consumer fits together, where the consumer
+  has received all that came before.  A run that has ended has it in `{:done, %{checkpoint: checkpoint}}`; here it is
+  an `ArgumentError`.
+  """
+  @spec checkpoint(t(), timeout()) :: {:ok, Nutkin.Checkpoint.t()} | {:error, Nutkin.Error.t()}
+  def checkpoint(%__MODULE__{} = run, timeout \\ 5_000) do
+    with :ended <- Client.ask(run.worker, run.ref, :checkpoint, timeout) do
+      raise ArgumentError, "this run has ended: its checkpoint came with `{:done, _}`, and is in the fit"
+    end
+  end
 
   @doc """
   Stops listening to the run: cancels it if it still goes on, and takes its messages out of the mailbox.
@@ -107,15 +150,17 @@ defmodule Nutkin.Run do
   end
 
   @doc false
-  @spec await(t(), Client.deadline(), timeout()) :: {:ok, Fit.t()} | {:error, Nutkin.Error.t()}
-  def await(run, deadline, timeout) do
+  # `fit`: what there is already.
+  @spec await(t(), Client.deadline(), timeout(), Fit.t() | nil) :: {:ok, Fit.t()} | {:error, Nutkin.Error.t()}
+  def await(run, deadline, timeout, fit \\ nil) do
     check_owner!(run)
+    fit = fit || Fit.new(run.options)
     # One ack, for a run without credit and for chunks that were received before and not acknowledged.
     ack(run)
     Client.expect(run.worker, run.ref)
 
     try do
-      case collect(run, Fit.new(run.options), deadline) do
+      case collect(run, fit, deadline) do
         {:ended, result} -> result
         {:time_is_up, fit} -> finish_late(run, fit, timeout)
       end
@@ -150,7 +195,7 @@ defmodule Nutkin.Run do
         if on_progress = run.options[:on_progress], do: on_progress.(progress)
         collect(run, fit, deadline)
 
-      {:compiled, _} = event ->
+      {name, _} = event when name in [:compiled, :resumed] ->
         collect(run, Fit.put(fit, event), deadline)
 
       {:done, _} = event ->

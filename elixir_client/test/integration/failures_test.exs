@@ -142,12 +142,12 @@ defmodule Nutkin.FailuresTest do
       position: Tensor.new([0.0])
     }
 
-    {:ok, upload} = Client.submit(worker, Request.new(:log_density, body, data.blobs))
-    {:ok, ping} = Client.submit(worker, Request.new(:ping, %{}))
-    assert {:pong, %{blobs: %{bytes: bytes}}} = Client.next(worker, ping, Client.deadline(30_000))
+    {:ok, pid, upload} = Client.submit(worker, Request.new(:log_density, body, data.blobs))
+    {:ok, ^pid, ping} = Client.submit(worker, Request.new(:ping, %{}))
+    assert {:pong, %{blobs: %{bytes: bytes}}} = Client.next(pid, ping, Client.deadline(30_000))
     assert bytes < 80_000_000
-    assert {:value, %{value: value}} = Client.next(worker, upload, Client.deadline(60_000))
-    Enum.each([ping, upload], &Client.close(worker, &1))
+    assert {:value, %{value: value}} = Client.next(pid, upload, Client.deadline(60_000))
+    Enum.each([ping, upload], &Client.close(pid, &1))
     normal = -0.5 - 0.5 * :math.log(2 * :math.pi())
     assert_in_delta value / 1.0e7, normal, 1.0e-6
     # What is there is not sent again.
@@ -163,7 +163,7 @@ defmodule Nutkin.FailuresTest do
     {:ok, run} = Nutkin.start_run(Models.mean(), data: [y: [1.0]], draws: @endless, worker: worker)
     ref = run.ref
     assert_receive {^ref, {:draws, _}}, 60_000
-    {:ok, %{os_pid: os_pid}} = Nutkin.info(worker)
+    {:ok, [%{os_pid: os_pid}]} = Nutkin.info(worker)
     kill!(os_pid)
     killed = System.monotonic_time(:millisecond)
     assert {:error, %WorkerExit{status: 137} = error} = Nutkin.await(run)
@@ -177,7 +177,7 @@ defmodule Nutkin.FailuresTest do
   test "a worker that is stopped leaves no program behind" do
     worker = start_worker!(port_options())
     {:ok, _} = Nutkin.ping(worker)
-    {:ok, %{os_pid: os_pid}} = Nutkin.info(worker)
+    {:ok, [%{os_pid: os_pid}]} = Nutkin.info(worker)
     {:ok, run} = Nutkin.start_run(Models.mean(), data: [y: [1.0]], draws: @endless, worker: worker)
     :ok = stop_supervised(worker)
     assert {:error, %WorkerExit{}} = Nutkin.await(run)
@@ -205,7 +205,7 @@ defmodule Nutkin.FailuresTest do
       script = """
       {:ok, _} = Nutkin.start_link(#{inspect(port_options(env: %{"JAX_PLATFORMS" => "cpu", "NUTKIN_CACHE_DIR" => "off"}))})
       #{doing}
-      {:ok, %{os_pid: os_pid}} = Nutkin.info()
+      {:ok, [%{os_pid: os_pid}]} = Nutkin.info()
       IO.puts("busy \#{os_pid}")
       Process.sleep(:infinity)
       """

@@ -370,7 +370,7 @@ defmodule Nutkin.SamplingTest do
     {:ok, run} = Nutkin.start_run(Models.eight_schools(), schools(worker, draws: @endless, credit: 3))
     ref = run.ref
     for _ <- 1..3, do: assert_receive({^ref, {:draws, _}}, 30_000)
-    {:ok, %{os_pid: os_pid}} = Nutkin.info(worker)
+    {:ok, [%{os_pid: os_pid}]} = Nutkin.info(worker)
     eventually(fn -> idle?(os_pid) end)
     refute_received {^ref, {:draws, _}}
     assert {:ok, fit} = Nutkin.sample(Models.mean(), data: [y: [1.0]], draws: 10, worker: worker)

@@ -17,7 +17,7 @@ defmodule Nutkin.WorkerTest do
       assert {:error, %WorkerExit{status: nil} = error} = Nutkin.ping(worker)
       assert Exception.message(error) =~ "/nowhere/python3 does not exist or cannot be executed"
       assert Exception.message(error) =~ "NUTKIN_PYTHON"
-      assert {:ok, %{phase: :down, os_pid: nil, error: ^error}} = Nutkin.info(worker)
+      assert {:ok, [%{phase: :down, os_pid: nil, error: ^error}]} = Nutkin.info(worker)
     end
 
     test "because the file is not executable" do
@@ -58,17 +58,17 @@ defmodule Nutkin.WorkerTest do
       assert [_traceback, last] = error.log
       assert last =~ "the engine cannot start: ModuleNotFoundError: No module named 'jax'"
       assert error.hint =~ "install the package nutkin into that Python"
-      assert {:ok, %{phase: :down, error: ^error}} = Nutkin.info(worker)
+      assert {:ok, [%{phase: :down, error: ^error}]} = Nutkin.info(worker)
     end
 
     test "because its engine cannot be loaded, again: that is an error in the log only once" do
       log =
         capture_log([level: :error, format: "$level $message\n"], fn ->
           worker = start_worker!(fault_options("cannot_load_its_engine"))
-          pid = Process.whereis(worker)
+          pid = worker_pid(worker)
 
           for failures <- 1..3 do
-            eventually(fn -> match?({:ok, %{phase: :ready}}, Nutkin.info(worker)) end)
+            eventually(fn -> match?({:ok, [%{phase: :ready}]}, Nutkin.info(worker)) end)
             assert {:error, %WorkerExit{status: 70}} = Nutkin.ping(worker)
             assert :sys.get_state(pid).failures >= failures
           end
@@ -81,7 +81,7 @@ defmodule Nutkin.WorkerTest do
       levels = fn level ->
         capture_log([level: level, format: "$level $message\n"], fn ->
           worker = start_worker!(python: "/nowhere/python3")
-          pid = Process.whereis(worker)
+          pid = worker_pid(worker)
           # It has failed three times at least.
           eventually(fn -> :sys.get_state(pid).failures > 2 end)
           stop_supervised!(worker)
@@ -101,7 +101,7 @@ defmodule Nutkin.WorkerTest do
         for _ <- 1..3 do
           assert {:error, %WorkerExit{}} = Nutkin.ping(worker)
           down = System.monotonic_time(:millisecond)
-          eventually(fn -> match?({:ok, %{phase: :starting}}, Nutkin.info(worker)) end)
+          eventually(fn -> match?({:ok, [%{phase: :starting}]}, Nutkin.info(worker)) end)
           System.monotonic_time(:millisecond) - down
         end
 
@@ -130,23 +130,23 @@ defmodule Nutkin.WorkerTest do
     test "in the middle of a frame: status and last lines are told, and it is started again" do
       worker = start_worker!(fault_options("dies_in_mid_frame"))
       assert {:error, %WorkerExit{status: 3, log: ["out of luck"]}} = Nutkin.ping(worker)
-      eventually(fn -> match?({:ok, %{phase: :ready}}, Nutkin.info(worker)) end)
+      eventually(fn -> match?({:ok, [%{phase: :ready}]}, Nutkin.info(worker)) end)
     end
 
     test "with bytes that are not msgpack: it is killed and started again" do
       worker = start_worker!(fault_options("talks_nonsense"))
-      eventually(fn -> match?({:ok, %{phase: :ready}}, Nutkin.info(worker)) end)
-      {:ok, %{os_pid: first}} = Nutkin.info(worker)
+      eventually(fn -> match?({:ok, [%{phase: :ready}]}, Nutkin.info(worker)) end)
+      {:ok, [%{os_pid: first}]} = Nutkin.info(worker)
       assert {:error, %Protocol{} = error} = Nutkin.ping(worker)
       assert Exception.message(error) =~ "not msgpack"
       eventually(fn -> not alive?(first) end)
-      eventually(fn -> match?({:ok, %{phase: :ready}}, Nutkin.info(worker)) end)
+      eventually(fn -> match?({:ok, [%{phase: :ready}]}, Nutkin.info(worker)) end)
     end
 
     test "by a kill: the signal is named" do
       worker = start_worker!(fault_options("never_ready", start_timeout: 30_000))
-      {:ok, %{os_pid: os_pid}} = Nutkin.info(worker)
-      {:ok, ref} = Client.submit(worker, Request.new(:ping, %{}))
+      {:ok, [%{os_pid: os_pid}]} = Nutkin.info(worker)
+      {:ok, _worker, ref} = Client.submit(worker, Request.new(:ping, %{}))
       kill!(os_pid)
       assert_receive {^ref, {:error, %WorkerExit{status: 137} = error}}, 5_000
       assert Exception.message(error) =~ "SIGKILL"
@@ -154,7 +154,7 @@ defmodule Nutkin.WorkerTest do
 
     test "by closing its input: there is no exit status, but an error at once" do
       worker = start_worker!(fault_options("closes_its_input"))
-      {:ok, %{os_pid: os_pid}} = Nutkin.info(worker)
+      {:ok, [%{os_pid: os_pid}]} = Nutkin.info(worker)
       assert {:error, %WorkerExit{status: nil}} = Nutkin.ping(worker, 5_000)
       eventually(fn -> not alive?(os_pid) end)
     end
@@ -171,7 +171,7 @@ defmodule Nutkin.WorkerTest do
       phases =
         for _ <- 1..5 do
           assert {:error, %WorkerExit{}} = Nutkin.ping(worker)
-          {:ok, %{phase: phase}} = Nutkin.info(worker)
+          {:ok, [%{phase: phase}]} = Nutkin.info(worker)
           phase
         end
 
@@ -190,15 +190,15 @@ defmodule Nutkin.WorkerTest do
   describe "a program that does not read" do
     setup do
       worker = start_worker!(fault_options("never_reads"))
-      eventually(fn -> match?({:ok, %{phase: :ready}}, Nutkin.info(worker)) end)
+      eventually(fn -> match?({:ok, [%{phase: :ready}]}, Nutkin.info(worker)) end)
       %{worker: worker}
     end
 
     test "does not block the worker", %{worker: worker} do
       large = Request.new(:compile, %{text: String.duplicate("x", 1_000_000)})
-      for _ <- 1..4, do: {:ok, _} = Client.submit(worker, large)
+      for _ <- 1..4, do: {:ok, _, _} = Client.submit(worker, large)
       assert {:error, %Timeout{timeout: 100}} = Nutkin.ping(worker, 100)
-      assert {:ok, %{phase: :ready}} = Nutkin.info(worker)
+      assert {:ok, [%{phase: :ready}]} = Nutkin.info(worker)
     end
 
     test "refuses a request that is larger than a frame before it is written", %{worker: worker} do
@@ -212,8 +212,8 @@ defmodule Nutkin.WorkerTest do
   describe "the end of a worker" do
     test "kills a program that ignores everything" do
       worker = start_worker!(fault_options("ignores_the_end"))
-      eventually(fn -> match?({:ok, %{phase: :ready}}, Nutkin.info(worker)) end)
-      {:ok, %{os_pid: os_pid}} = Nutkin.info(worker)
+      eventually(fn -> match?({:ok, [%{phase: :ready}]}, Nutkin.info(worker)) end)
+      {:ok, [%{os_pid: os_pid}]} = Nutkin.info(worker)
       assert alive?(os_pid)
       :ok = stop_supervised(worker)
       eventually(fn -> not alive?(os_pid) end)
@@ -221,9 +221,9 @@ defmodule Nutkin.WorkerTest do
 
     test "is an error for whoever waits" do
       worker = start_worker!(fault_options("never_ready"))
-      {:ok, ref} = Client.submit(worker, Request.new(:ping, %{}))
+      {:ok, pid, ref} = Client.submit(worker, Request.new(:ping, %{}))
       :ok = stop_supervised(worker)
-      assert {:error, %WorkerExit{} = error} = Client.next(worker, ref, Client.deadline(1_000))
+      assert {:error, %WorkerExit{} = error} = Client.next(pid, ref, Client.deadline(1_000))
       assert Exception.message(error) =~ "ended: shutdown"
     end
   end
@@ -234,10 +234,10 @@ defmodule Nutkin.WorkerTest do
     end
 
     test "can be cancelled", %{worker: worker} do
-      {:ok, ref} = Client.submit(worker, Request.new(:sample, %{}))
+      {:ok, worker, ref} = Client.submit(worker, Request.new(:sample, %{}))
       Client.cancel(worker, ref)
       assert_receive {^ref, {:done, %{status: :cancelled, chains: []}}}
-      {:ok, ref} = Client.submit(worker, Request.new(:compile, %{}))
+      {:ok, worker, ref} = Client.submit(worker, Request.new(:compile, %{}))
       Client.cancel(worker, ref)
       assert_receive {^ref, {:error, %Nutkin.Error.Cancelled{}}}
     end
@@ -252,7 +252,7 @@ defmodule Nutkin.WorkerTest do
 
     test "go with their consumer", %{worker: worker} do
       consumer = spawn(fn -> Client.call(worker, Request.new(:ping, %{}), :infinity) end)
-      pid = Process.whereis(worker)
+      pid = worker_pid(worker)
       eventually(fn -> consumer in monitored(pid) end)
       Process.exit(consumer, :kill)
       eventually(fn -> consumer not in monitored(pid) end)
@@ -262,16 +262,20 @@ defmodule Nutkin.WorkerTest do
 
   test "a worker that is too busy to answer is not taken for dead" do
     worker = start_worker!(fault_options("asks_for_unknown"))
-    :sys.suspend(worker)
+    pid = worker_pid(worker)
+    :sys.suspend(pid)
     assert {:error, %Timeout{timeout: 50} = error} = Client.info(worker, 50)
     assert Exception.message(error) =~ "did not answer within 50 ms; it is alive but busy"
-    :sys.resume(worker)
-    assert {:ok, %{phase: _}} = Client.info(worker)
+    :sys.resume(pid)
+    assert {:ok, [%{phase: _}]} = Client.info(worker)
   end
 
   test "the default worker has the default name in its logs" do
-    {:ok, state, _} = Nutkin.Worker.init(Nutkin.Worker.Options.validate!([]))
+    options = Nutkin.Worker.Options.validate!([])
+    {:ok, state, _} = Nutkin.Worker.init({options, {:counters.new(1, []), 1}})
     assert state.label == Nutkin
+    {:ok, state, _} = Nutkin.Worker.init({%{options | workers: 2}, {:counters.new(2, []), 2}})
+    assert state.label == {Nutkin, 2}
   end
 
   test "no worker of that name" do
@@ -299,6 +303,7 @@ defmodule Nutkin.WorkerTest do
 
     log =
       capture_log(fn ->
+        send(worker_pid(worker), :hello?)
         send(worker, :hello?)
         assert {:ok, _} = Nutkin.ping(worker)
       end)

@@ -46,6 +46,18 @@ defmodule Nutkin.Test.WorkerCase do
     name
   end
 
+  @doc "The only worker of a pool."
+  def worker_pid(worker) do
+    {:ok, [%{pid: pid}]} = Nutkin.info(worker)
+    pid
+  end
+
+  @doc "The process id of the program of the only worker of a pool."
+  def os_pid(worker) do
+    {:ok, [%{os_pid: os_pid}]} = Nutkin.info(worker)
+    os_pid
+  end
+
   @doc "Whether a process of the operating system runs. One that ended and waits to be collected by its parent does not."
   def alive?(os_pid) do
     case File.read("/proc/#{os_pid}/stat") do

@@ -3,39 +3,45 @@ defmodule Nutkin.Worker.Client do
   # The consumer's half of a request: handing it to a worker, and receiving its answers.
 
   alias Nutkin.Error.{Timeout, WorkerExit}
-  alias Nutkin.{Protocol, Worker}
+  alias Nutkin.{Pool, Protocol, Worker}
   alias Nutkin.Worker.Request
 
   @typedoc "A moment of `System.monotonic_time(:millisecond)`, or never."
   @type deadline :: integer() | :infinity
 
+  # Milliseconds. A pool answers at once, unless its only worker is being started again.
+  @choice_timeout 5_000
+
   @doc """
-  Hands a request over. The calling process becomes its consumer: it receives `{ref, event}` for each answer, and
-  `{:DOWN, ref, :process, _, reason}` if the worker process dies, until `close/2`.
+  Hands a request over, and says to which worker. The calling process becomes its consumer: it receives `{ref, event}` for
+  each answer, and `{:DOWN, ref, :process, _, reason}` if the worker process dies, until `close/2`.
   """
-  @spec submit(Worker.t(), Request.t()) :: {:ok, reference()} | {:error, WorkerExit.t()}
+  @spec submit(Worker.t(), Request.t()) :: {:ok, pid(), reference()} | {:error, WorkerExit.t() | Timeout.t()}
   def submit(worker, %Request{} = request) do
+    with {:ok, chosen} <- choose(worker) do
+      # The alias makes the runtime drop answers that arrive after the demonitor.
+      ref = :erlang.monitor(:process, chosen, alias: :demonitor)
+      GenServer.cast(chosen, {:submit, ref, self(), request})
+      {:ok, chosen, ref}
+    end
+  end
+
+  # The worker that a pool gives, which a worker is itself.
+  defp choose(worker) do
     case GenServer.whereis(worker) do
       nil ->
         {:error, exited(worker, :noproc)}
 
       server ->
-        if other?(server), do: {:error, no_worker(worker)}, else: {:ok, submit_to(server, request)}
+        if other?(server), do: {:error, no_worker(worker)}, else: ask(worker, :choose, @choice_timeout)
     end
   end
 
-  defp submit_to(server, request) do
-    # The alias makes the runtime drop answers that arrive after the demonitor.
-    ref = :erlang.monitor(:process, server, alias: :demonitor)
-    GenServer.cast(server, {:submit, ref, self(), request})
-    ref
-  end
-
-  # Whether it is surely something else than a worker, which would never answer. Of other nodes it is not known.
+  # Whether it is surely something else than a worker or a pool, which would never answer. Of other nodes it is not known.
   defp other?(pid) when is_pid(pid) and node(pid) == node() do
     with {:dictionary, dictionary} <- Process.info(pid, :dictionary),
          {:"$initial_call", {module, _, _}} <- List.keyfind(dictionary, :"$initial_call", 0) do
-      module != Worker
+      module not in [Worker, Pool]
     else
       _ -> false
     end
@@ -125,7 +131,7 @@ defmodule Nutkin.Worker.Client do
     deadline = deadline(timeout)
 
     case submit(worker, request) do
-      {:ok, ref} ->
+      {:ok, worker, ref} ->
         try do
           receive_all(worker, ref, request.type, {deadline, timeout}, acc, fun)
         after
@@ -157,10 +163,34 @@ defmodule Nutkin.Worker.Client do
   @spec cancel(Worker.t(), reference()) :: :ok
   def cancel(worker, ref), do: GenServer.cast(worker, {:cancel, ref})
 
-  @doc "The state of a worker, as `Nutkin.info/1` gives it."
-  @spec info(Worker.t(), timeout()) :: {:ok, map()} | {:error, WorkerExit.t() | Timeout.t()}
+  @doc "Ends a request at once: its last answer is a `Nutkin.Error.Cancelled`."
+  @spec drop(Worker.t(), reference()) :: :ok
+  def drop(worker, ref), do: GenServer.cast(worker, {:drop, ref})
+
+  @doc "Stops the chains of a run, or lets them go on."
+  @spec pause(Worker.t(), reference(), boolean()) :: :ok
+  def pause(worker, ref, paused?), do: GenServer.cast(worker, {:pause, ref, paused?})
+
+  @doc "What the program says of a request; `:ended` where it has ended."
+  @spec ask(Worker.t(), reference(), :info | :checkpoint, timeout()) ::
+          {:ok, term()} | :ended | {:error, WorkerExit.t() | Timeout.t()}
+  def ask(worker, ref, name, timeout), do: ask(worker, {:ask, ref, name}, timeout)
+
+  @doc "The states of the workers of a pool, as `Nutkin.info/1` gives them."
+  @spec info(Worker.t(), timeout()) :: {:ok, [map()]} | {:error, WorkerExit.t() | Timeout.t()}
   def info(worker, timeout \\ 5_000) do
-    {:ok, GenServer.call(worker, :info, timeout)}
+    with {:ok, workers} <- ask(worker, :workers, timeout) do
+      Enum.reduce_while(Enum.reverse(workers), {:ok, []}, fn pid, {:ok, infos} ->
+        case ask(pid, :info, timeout) do
+          %{} = info -> {:cont, {:ok, [info | infos]}}
+          {:error, error} -> {:halt, {:error, error}}
+        end
+      end)
+    end
+  end
+
+  defp ask(worker, question, timeout) do
+    GenServer.call(worker, question, timeout)
   catch
     :exit, {:timeout, {GenServer, :call, _}} ->
       message = "the worker #{inspect(worker)} did not answer within #{timeout} ms"

@@ -5,6 +5,13 @@ defmodule Nutkin.Worker.Options do
       default: Nutkin,
       doc: "What it is registered as. The other functions take it as their option `:worker`."
     ],
+    workers: [
+      type: :count,
+      default: 1,
+      doc:
+        "How many workers, each with a program of its own. A request goes to the one with the fewest; a run uses all " <>
+          "cores already, so more pay for a crash that must not touch others, and for compilations at the same time."
+    ],
     python: [
       type: :program,
       default: nil,
@@ -34,7 +41,26 @@ defmodule Nutkin.Worker.Options do
     shutdown_timeout: [
       type: :milliseconds,
       default: 2_000,
-      doc: "Milliseconds that it may take to end when the worker stops; then it is killed."
+      doc:
+        "Milliseconds that it may take to end when it is asked to; then it gets SIGTERM, and a second later SIGKILL."
+    ],
+    max_age: [
+      type: :optional_milliseconds,
+      default: nil,
+      doc:
+        "Milliseconds after which a program is replaced by a new one. Its runs go on there. Default: it is not."
+    ],
+    max_resident: [
+      type: :optional_bytes,
+      default: nil,
+      doc:
+        "Bytes of memory at which it is replaced in the same way, looked at with each heartbeat. Default: none."
+    ],
+    limits: [
+      type: :limits,
+      default: %{},
+      doc:
+        "Limits of the program by name, such as `%{runs: 8, compile_seconds: 60}`: those of \"Limits\" in the protocol."
     ]
   ]
 
@@ -115,8 +141,35 @@ defmodule Nutkin.Worker.Options do
     end
   end
 
-  defp check(:milliseconds, value) when is_integer(value) and value > 0, do: {:ok, value}
+  # What the runtime can wait for.
+  defp check(:milliseconds, value) when value in 1..0xFFFFFFFF, do: {:ok, value}
   defp check(:milliseconds, _), do: {:error, "a positive number of milliseconds, an integer"}
+  defp check(:optional_milliseconds, nil), do: {:ok, nil}
+  defp check(:optional_milliseconds, value), do: check(:milliseconds, value)
+  defp check(:count, value) when value in 1..1024, do: {:ok, value}
+  defp check(:count, _), do: {:error, "an integer from 1 to 1024"}
+  defp check(:optional_bytes, nil), do: {:ok, nil}
+  defp check(:optional_bytes, value) when is_integer(value) and value > 0, do: {:ok, value}
+  defp check(:optional_bytes, _), do: {:error, "a positive number of bytes, an integer"}
+
+  defp check(:limits, value) do
+    if (is_map(value) and not is_struct(value)) or Keyword.keyword?(value) do
+      value |> Enum.map(&limit/1) |> limits()
+    else
+      {:error, "a map or keyword list of limits"}
+    end
+  end
+
+  # Which there are, the program knows, and says at its start.
+  defp limit({name, value}) when (is_atom(name) or is_binary(name)) and is_integer(value) and value > 0 do
+    {to_string(name), value}
+  end
+
+  defp limit(_), do: nil
+
+  defp limits(pairs) do
+    if Enum.all?(pairs), do: {:ok, Map.new(pairs)}, else: {:error, "names of limits with positive integers"}
+  end
 
   defp variable({name, value}) when is_atom(name) and name not in [nil, true, false] do
     variable({Atom.to_string(name), value})

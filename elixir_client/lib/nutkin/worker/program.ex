@@ -25,10 +25,12 @@ defmodule Nutkin.Worker.Program do
   def new(options) do
     %__MODULE__{
       python: python(options.python || System.get_env("NUTKIN_PYTHON")),
-      args: @run ++ options.args,
+      args: @run ++ limits(options.limits) ++ options.args,
       env: env(options.env, options.python_path)
     }
   end
+
+  defp limits(limits), do: Enum.flat_map(limits, fn {name, value} -> ["--limit", "#{name}=#{value}"] end)
 
   # As a shell does, which is not there to do it: ~ is the home, and only a name without a slash is looked for on the PATH.
   defp python(nil), do: nil
@@ -130,7 +132,15 @@ defmodule Nutkin.Worker.Program do
   @spec kill(port(), pos_integer() | nil) :: :ok
   def kill(port, os_pid) do
     close(port)
-    if os_pid, do: System.cmd("sh", ["-c", "kill -KILL #{os_pid}"], stderr_to_stdout: true)
+    signal(os_pid, :KILL)
+  end
+
+  @doc "Sends a signal to a program, if it is there."
+  @spec signal(pos_integer() | nil, :TERM | :KILL) :: :ok
+  def signal(nil, _signal), do: :ok
+
+  def signal(os_pid, signal) do
+    System.cmd("sh", ["-c", "kill -#{signal} #{os_pid}"], stderr_to_stdout: true)
     :ok
   end
 

@@ -1,88 +1,275 @@
 defmodule Nutkin.Worker.Requests do
   @moduledoc false
-  # The open requests of a worker: found by their id, by the reference of the consumer, or by the monitor on it.
+  # The open requests of a worker, from the moment they are handed over to their last answer, and what is to be written
+  # to the program for them. It survives programs: what can be taken up again is sent to the next one.
+  #
+  # limits: those of the program, nil while there is none that is ready. Nothing is written here: the worker takes frames
+  # out of the outbox when the port has room.
 
-  alias Nutkin.Worker.Request
+  alias Nutkin.Error
+  alias Nutkin.Error.LimitExceeded
+  alias Nutkin.Worker.{Entry, Outbox, Request}
+  alias Nutkin.Protocol
 
-  defmodule Entry do
-    @moduledoc false
-    # monitor: on the consumer, nil once nobody waits for answers
-    # sent?: whether the port has the message
-    # granted: credit that was given before the message was sent
-
-    @enforce_keys [:id, :ref, :monitor, :request]
-    defstruct [:id, :ref, :monitor, :request, sent?: false, granted: 0]
-
-    @type t :: %__MODULE__{
-            id: pos_integer(),
-            ref: reference(),
-            monitor: reference() | nil,
-            request: Request.t(),
-            sent?: boolean(),
-            granted: non_neg_integer()
-          }
-  end
-
-  defstruct next_id: 1, entries: %{}, ids: %{}
+  defstruct next_id: 1, entries: %{}, ids: %{}, outbox: Outbox.new(), limits: nil
 
   @type t :: %__MODULE__{
           next_id: pos_integer(),
           entries: %{pos_integer() => Entry.t()},
-          ids: %{reference() => pos_integer()}
+          ids: %{reference() => pos_integer()},
+          outbox: Outbox.t(),
+          limits: map() | nil
         }
+
+  @typedoc "An id of the wire, the reference of a consumer, or the monitor on it."
+  @type key :: pos_integer() | reference()
 
   @spec new() :: t()
   def new, do: %__MODULE__{}
 
-  @doc "Adds a request of `consumer`, which is monitored from now on."
-  @spec add(t(), reference(), pid(), Request.t()) :: {Entry.t(), t()}
-  def add(requests, ref, consumer, request) do
-    {id, requests} = take_id(requests)
-    entry = %Entry{id: id, ref: ref, monitor: Process.monitor(consumer), request: request}
-    ids = Map.merge(requests.ids, %{entry.ref => id, entry.monitor => id})
-    {entry, %{requests | entries: Map.put(requests.entries, id, entry), ids: ids}}
-  end
-
-  @doc "An id that no request has, for a message whose answer nobody waits for."
-  @spec take_id(t()) :: {pos_integer(), t()}
-  def take_id(%__MODULE__{next_id: id} = requests), do: {id, %{requests | next_id: id + 1}}
+  @doc "How many are open."
+  @spec count(t()) :: non_neg_integer()
+  def count(requests), do: map_size(requests.entries)
 
   @doc "All entries, oldest first."
   @spec all(t()) :: [Entry.t()]
   def all(requests), do: requests.entries |> Map.values() |> Enum.sort_by(& &1.id)
 
-  @doc "The entry of an id, of a consumer's reference or of a monitor; `:error` where it has ended."
-  @spec fetch(t(), pos_integer() | reference()) :: {:ok, Entry.t()} | :error
+  @doc "The entry of a key; `:error` where it has ended."
+  @spec fetch(t(), key()) :: {:ok, Entry.t()} | :error
   def fetch(requests, ref) when is_reference(ref) do
     with {:ok, id} <- Map.fetch(requests.ids, ref), do: fetch(requests, id)
   end
 
   def fetch(requests, id), do: Map.fetch(requests.entries, id)
 
-  @doc "Puts a changed entry in the place of the old one."
-  @spec update(t(), Entry.t()) :: t()
-  def update(requests, entry), do: %{requests | entries: Map.replace!(requests.entries, entry.id, entry)}
+  @doc "Adds a request of `consumer`, which is monitored from now on, and sends it if there is a program."
+  @spec add(t(), reference(), pid(), Request.t()) :: t()
+  def add(%{next_id: id} = requests, ref, consumer, request) do
+    entry = Entry.new(id, ref, consumer, request)
+    ids = Map.merge(requests.ids, %{entry.ref => id, entry.monitor => id})
+    requests = update(%{requests | next_id: id + 1, ids: ids}, entry)
+    if requests.limits, do: dispatch(requests, entry), else: requests
+  end
 
-  @doc "Nobody waits for the answers any more. The id stays taken until the last of them."
-  @spec orphan(t(), Entry.t()) :: t()
-  def orphan(requests, entry), do: requests |> unsubscribe(entry) |> update(%{entry | monitor: nil})
+  @doc "Puts a ping in front of the program, whose answer is nobody's but the worker's."
+  @spec ping(t()) :: t()
+  def ping(%{next_id: id} = requests) do
+    push(%{requests | next_id: id + 1}, Protocol.frame("ping", id, Protocol.body(%{})))
+  end
 
-  @spec remove(t(), Entry.t()) :: t()
-  def remove(requests, entry) do
+  # Programs come and go
+
+  @doc "A program with these limits is ready: it is sent everything."
+  @spec ready(t(), map()) :: t()
+  def ready(requests, limits) do
+    requests = %{requests | limits: limits}
+    requests |> all() |> Enum.reduce(requests, &dispatch(&2, &1))
+  end
+
+  @doc """
+  The program has ended. Whoever cannot be helped by another one is answered with `error`, everyone else told of it.
+  """
+  @spec take_up(t(), Error.t()) :: t()
+  def take_up(requests, error) do
+    requests = %{requests | outbox: Outbox.new(), limits: nil}
+    requests |> all() |> Enum.reduce(requests, &take_up(&2, &1, error))
+  end
+
+  defp take_up(requests, %{monitor: nil} = entry, _error), do: remove(requests, entry)
+
+  defp take_up(requests, %{cancelled?: true} = entry, _error),
+    do: finish(requests, entry, Entry.cancelled(entry))
+
+  defp take_up(requests, entry, error) do
+    case Entry.take_up(entry) do
+      {:ok, again} ->
+        if entry.sent? and Request.run?(entry.request), do: Entry.tell(entry, {:resumed, error})
+        update(requests, again)
+
+      :lost ->
+        finish(requests, entry, {:error, error})
+    end
+  end
+
+  @doc "There is no program, and none to be had for a while: all are answered with `error`."
+  @spec fail(t(), Error.t()) :: t()
+  def fail(requests, error) do
+    requests = %{requests | outbox: Outbox.new(), limits: nil}
+    requests |> all() |> Enum.reduce(requests, &finish(&2, &1, {:error, error}))
+  end
+
+  # What the consumer wants
+
+  @doc "Grants `chunks` more `:draws` messages."
+  @spec grant(t(), key(), pos_integer()) :: t()
+  def grant(requests, key, chunks) do
+    with_entry(requests, key, fn entry ->
+      requests |> update(%{entry | credit: entry.credit + chunks}) |> control(entry, "ack", %{chunks: chunks})
+    end)
+  end
+
+  @doc "Stops the chains of a run, or lets them go on."
+  @spec pause(t(), key(), boolean()) :: t()
+  def pause(requests, key, paused?) do
+    with_entry(requests, key, fn entry ->
+      requests
+      |> update(%{entry | paused?: paused?})
+      |> control(entry, if(paused?, do: "pause", else: "resume"), %{})
+    end)
+  end
+
+  @doc "Ends a request: its last answer still comes."
+  @spec cancel(t(), key()) :: t()
+  def cancel(requests, key) do
+    with_entry(requests, key, fn
+      %{sent?: true} = entry ->
+        requests |> update(%{entry | cancelled?: true}) |> control(entry, "cancel", %{})
+
+      entry ->
+        finish(requests, entry, Entry.cancelled(entry))
+    end)
+  end
+
+  @doc "Ends a request at once, with an error."
+  @spec drop(t(), key()) :: t()
+  def drop(requests, key) do
+    with_entry(requests, key, fn entry ->
+      Entry.tell(entry, {:error, Error.Cancelled.exception("the run was cancelled, and its draws dropped")})
+      abandon(requests, key)
+    end)
+  end
+
+  @doc "Nobody waits for a request any more."
+  @spec abandon(t(), key()) :: t()
+  def abandon(requests, key) do
+    with_entry(requests, key, fn
+      # It stays until the program has answered the cancel: only then is its id free again.
+      %{sent?: true} = entry ->
+        requests |> unsubscribe(entry) |> update(%{entry | monitor: nil}) |> control(entry, "cancel", %{})
+
+      entry ->
+        remove(requests, entry)
+    end)
+  end
+
+  @doc "Asks the program about a request, for a caller who gets the answer."
+  @spec ask(t(), key(), :info | :checkpoint, GenServer.from()) :: t()
+  def ask(requests, key, name, from) do
+    case fetch(requests, key) do
+      {:ok, entry} ->
+        requests
+        |> update(%{entry | asked: entry.asked ++ [{name, from}]})
+        |> control(entry, Atom.to_string(name), %{})
+
+      :error ->
+        GenServer.reply(from, :ended)
+        requests
+    end
+  end
+
+  @doc "Asks for a checkpoint of every run, so that less is done twice by the next program."
+  @spec ask_for_checkpoints(t()) :: t()
+  def ask_for_checkpoints(requests) do
+    for %{request: %{type: :sample}} = entry <- all(requests), reduce: requests do
+      requests -> control(requests, entry, "checkpoint", %{})
+    end
+  end
+
+  # What arrives from the program
+
+  @doc "Routes an event to whom it concerns. One of a request that has ended is none of anybody's business."
+  @spec arrive(t(), pos_integer(), Protocol.event()) :: t()
+  def arrive(requests, id, event), do: with_entry(requests, id, &arrived(requests, &1, event))
+
+  defp arrived(requests, entry, {:need, addresses}) do
+    blobs = for address <- addresses, do: {address, Entry.fetch_blob(entry, address)}
+
+    case for({address, :error} <- blobs, do: address) do
+      [] ->
+        chunk = requests.limits["chunk"]
+        upload = fn {_address, {:ok, blob}}, outbox -> Outbox.upload(outbox, entry.id, blob, chunk) end
+        %{requests | outbox: Enum.reduce(blobs, requests.outbox, upload)}
+
+      [unknown | _] ->
+        error =
+          Error.Protocol.exception(
+            message: "the worker asks for data that the request does not have",
+            found: Base.encode16(unknown, case: :lower)
+          )
+
+        requests |> control(entry, "cancel", %{}) |> finish(entry, {:error, error})
+    end
+  end
+
+  defp arrived(requests, entry, {:info, info}), do: update(requests, Entry.answer(entry, :info, {:ok, info}))
+
+  defp arrived(requests, entry, event) do
+    if Request.last?(entry.request.type, event) do
+      finish(requests, entry, Entry.last(entry, event))
+    else
+      {whether, entry} = Entry.note(entry, event)
+      if whether == :tell, do: Entry.tell(entry, event)
+      update(requests, answer_checkpoint(entry, event))
+    end
+  end
+
+  # Whole, and not while its pieces arrive.
+  defp answer_checkpoint(%{pieces: []} = entry, {:checkpoint, _}) do
+    Entry.answer(entry, :checkpoint, {:ok, Entry.checkpoint(entry)})
+  end
+
+  defp answer_checkpoint(entry, _event), do: entry
+
+  # The changes
+
+  defp with_entry(requests, key, fun) do
+    case fetch(requests, key) do
+      {:ok, entry} -> fun.(entry)
+      :error -> requests
+    end
+  end
+
+  defp dispatch(requests, entry) do
+    [frame | controls] = Entry.frames(entry)
+    size = IO.iodata_length(frame)
+    limit = requests.limits["frame"]
+
+    if size > limit do
+      error =
+        LimitExceeded.exception(
+          message: "the request does not fit into one frame",
+          expected: "at most #{limit} bytes",
+          found: "#{size}",
+          hint: "give large arrays as data or as tensors, which travel apart from the request"
+        )
+
+      finish(requests, entry, {:error, error})
+    else
+      Enum.reduce([frame | controls], update(requests, %{entry | sent?: true}), &push(&2, &1))
+    end
+  end
+
+  # What is not sent yet, `dispatch/2` sends with the request.
+  defp control(requests, %{sent?: false}, _type, _body), do: requests
+  defp control(requests, entry, type, body), do: push(requests, Entry.control(entry, type, body))
+
+  defp push(requests, frame), do: %{requests | outbox: Outbox.push(requests.outbox, frame)}
+
+  defp update(requests, entry), do: %{requests | entries: Map.put(requests.entries, entry.id, entry)}
+
+  defp finish(requests, entry, event) do
+    Entry.tell(entry, event)
+    remove(%{requests | outbox: Outbox.drop_uploads(requests.outbox, entry.id)}, entry)
+  end
+
+  defp remove(requests, entry) do
+    entry = entry |> Entry.answer(:checkpoint, {:ok, Entry.checkpoint(entry)}) |> Entry.answer(:info, :ended)
     unsubscribe(%{requests | entries: Map.delete(requests.entries, entry.id)}, entry)
   end
 
   defp unsubscribe(requests, entry) do
     if entry.monitor, do: Process.demonitor(entry.monitor, [:flush])
     %{requests | ids: Map.drop(requests.ids, [entry.ref, entry.monitor])}
-  end
-
-  @doc "Sends an event to the consumer, if there is one."
-  @spec tell(Entry.t(), Nutkin.Protocol.event()) :: :ok
-  def tell(%Entry{monitor: nil}, _event), do: :ok
-
-  def tell(%Entry{ref: ref}, event) do
-    send(ref, {ref, event})
-    :ok
   end
 end

@@ -26,7 +26,7 @@ defmodule Nutkin.Worker.OptionsTest do
         {[heartbeat: :never], ~r/option :heartbeat of a worker; expected a positive number of milliseconds/},
         {[start_timeout: "1"], ~r/option :start_timeout of a worker/},
         {[shutdown_timeout: 0], ~r/option :shutdown_timeout of a worker/},
-        {[pyton: "x"], ~r/unknown option :pyton of a worker; expected one of :name, :python, /},
+        {[pyton: "x"], ~r/unknown option :pyton of a worker; expected one of :name, :workers, :python, /},
         {%{}, ~r/expected a keyword list; found %{}/},
         {:foo, ~r/expected a keyword list; found :foo/}
       ] do
