@@ -68,7 +68,7 @@ defmodule Nutkin.Checkpoint do
 
       iex> {:error, error} = Nutkin.Checkpoint.from_binary("something else")
       iex> Exception.message(error)
-      "not a checkpoint: bytes that are not msgpack; expected what Nutkin.Checkpoint.to_binary/1 has written"
+      "not a checkpoint: bytes that are not msgpack: more bytes after the end of the message; expected what Nutkin.Checkpoint.to_binary/1 has written"
 
   """
   @spec to_binary(t()) :: binary()

@@ -13,7 +13,10 @@ defmodule Nutkin.ProtocolTest do
     "divergences" => 0,
     "step_size" => 0.5,
     "tree_depth" => 3,
-    "gradients" => 70
+    "gradients" => 70,
+    "draws" => 0,
+    "gradients_per_second" => 1.0e4,
+    "seconds_left" => 2.5
   }
 
   @golden Path.expand("../../../bridge/golden", __DIR__)
@@ -124,6 +127,9 @@ defmodule Nutkin.ProtocolTest do
   end
 
   test "every missing field and every field of another type is named" do
+    assert {:ok, 1, {:progress, %Progress{seconds_left: nil}}} =
+             read("progress", 1, %{@progress | "seconds_left" => nil})
+
     for name <- Map.keys(@progress) do
       assert {:error, %Error.Protocol{path: path, found: "nil"}} =
                read("progress", 1, Map.delete(@progress, name))
