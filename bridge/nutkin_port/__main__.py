@@ -27,6 +27,7 @@ from nutkin_port.logs import Logs
 EXIT_USAGE = 64
 EXIT_PROTOCOL = 65
 EXIT_SOFTWARE = 70
+EXIT_REPLACE = 75  # a compilation had to be ended, and everything else with it
 INBOX_FRAMES = 4  # of the largest size, that may wait to be handled
 
 _SHUTDOWN = object()
@@ -42,7 +43,7 @@ def main(arguments: list[str] | None = None) -> None:
         print("nutkin_port talks to the program that opens it, on fds 3 and 4: see --help", file=sys.stderr)
         sys.exit(EXIT_USAGE)
     faulthandler.enable(os.fdopen(wire.terminal, "w"))
-    limits = Limits(store=options.store_bytes)
+    limits = options.limits
     inbox = Inbox(INBOX_FRAMES * limits.frame)
     reader = FrameReader(wire.frames_in, limits.frame)
     threading.Thread(target=drain, args=(reader, inbox, _end), name="reader", daemon=True).start()
@@ -75,7 +76,12 @@ def _serve(inbox: Inbox, writer: FrameWriter, logs: Logs, limits: Limits) -> int
         logs.emit_traceback(error)
         send("error", 0, {"code": "internal", "message": f"the engine cannot start: {type(error).__name__}: {error}"})
         return EXIT_SOFTWARE
-    requests = Requests(writer, logs, limits)
+
+    def replace(reason: str) -> None:
+        logs.emit("warning", "nutkin", f"the program ends: {reason}")
+        os._exit(EXIT_REPLACE)
+
+    requests = Requests(writer, logs, limits, replace)
     try:
         while True:
             match inbox.get():
@@ -97,18 +103,24 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m nutkin_port", description=__doc__)
     parser.add_argument("--stdio", action="store_true", help="frames on fds 0 and 1 instead of 3 and 4")
     parser.add_argument(
-        "--store-bytes",
-        type=int,
-        default=Limits.store,
-        metavar="N",
-        help="bytes of tensors to keep between requests (default: %(default)s)",
+        "--limit",
+        action="append",
+        default=[],
+        dest="limits",
+        metavar="NAME=VALUE",
+        help="one of the limits that `hello` reports, such as runs=8; may be given again for others",
     )
     parser.add_argument(
         "--cache-dir",
         metavar="DIR",
         help="folder of compiled programs; `off` for none (default: nutkin/xla in the user's cache folder)",
     )
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    try:
+        options.limits = Limits.parse(options.limits)
+    except ValueError as error:
+        parser.error(str(error))
+    return options
 
 
 def _shut_down(number: int, inbox: Inbox) -> None:

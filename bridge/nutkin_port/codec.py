@@ -63,6 +63,18 @@ def unpack(frame: bytes | bytearray) -> tuple[str, int, dict[str, Any]]:
     )
 
 
+def pack_tree(tree: dict[str, Any]) -> bytes:
+    """The bytes of plain data, in which arrays are tensors."""
+    return msgpack.packb(tree, default=_encode)
+
+
+def unpack_tree(content: bytes | memoryview) -> dict[str, Any]:
+    """What `pack_tree` has written. ProtocolError, InvalidData."""
+    _, _, tree = unpack(b"\x93\xa4tree\x00" + bytes(content))
+    check(tree)
+    return tree
+
+
 def check(body: dict[str, Any]) -> None:
     """Checks what msgpack allows and messages do not: deep nesting, keys that are not strings, other
     extension types, floats that are not finite. ProtocolError, or InvalidData for an unreadable tensor.

@@ -46,10 +46,25 @@ class CompileOptions(Body):
         )
 
 
+Delivered = Sequence[Annotated[Sequence[Count], Meta(min_length=2, max_length=2)]]
+
+
 class SampleOptions(Options, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """The engine's options, and how many `draws` messages may be sent before the first `ack`."""
+    """The engine's options, how many `draws` messages may be sent before the first `ack`, and the seconds between
+    checkpoints."""
 
     credit: Count = 16
+    checkpoint_every: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.checkpoint_every is not None and not self.checkpoint_every > 0.0:
+            raise InvalidOption(
+                "option `checkpoint_every` is out of range",
+                path="$.options.checkpoint_every",
+                expected="a number above 0, or nil",
+                found=str(self.checkpoint_every),
+            )
 
 
 class Compile(Body):
@@ -59,9 +74,14 @@ class Compile(Body):
 
 
 class Sample(Body):
+    """`checkpoint`: what to go on from; `delivered`: of each chain, how many draws of the warmup and of the sampling
+    the client has already."""
+
     model: Any
     data: dict[str, Address]
     options: SampleOptions = SampleOptions()
+    checkpoint: Address | None = None
+    delivered: Delivered = ()
 
 
 class LogDensity(Body):
@@ -119,6 +139,7 @@ class Predict(Body):
     data: dict[str, Address]
     posterior: dict[str, Address] = {}
     options: PredictOptions = PredictOptions()
+    delivered: Delivered = ()
 
 
 class Put(Body):
@@ -131,6 +152,22 @@ class Put(Body):
 
 class Ack(Body):
     chunks: Count
+
+
+class Pause(Body):
+    pass
+
+
+class Resume(Body):
+    pass
+
+
+class Checkpoint(Body):
+    pass
+
+
+class Info(Body):
+    pass
 
 
 class Cancel(Body):
@@ -155,12 +192,17 @@ TYPES: dict[str, type[Body]] = {
     "evaluate": Evaluate,
     "put": Put,
     "ack": Ack,
+    "pause": Pause,
+    "resume": Resume,
+    "checkpoint": Checkpoint,
+    "info": Info,
     "cancel": Cancel,
     "ping": Ping,
     "shutdown": Shutdown,
 }
 
-OF_A_REQUEST = ("put", "ack", "cancel")  # these carry the id of an open request, the others one of their own
+# These carry the id of an open request, the others one of their own.
+OF_A_REQUEST = ("put", "ack", "pause", "resume", "checkpoint", "info", "cancel")
 
 
 def read(kind: str, body: dict[str, Any]) -> Body:

@@ -2,16 +2,18 @@
 
 Messages are handled one after another by one thread; models are read, bound and sampled on a pool of as many threads as
 there are cores; one thread compiles. Whoever closes a request first sends its last answer, and nobody sends another.
+More runs than the limit allows wait in line for one that ends.
 """
 
 from __future__ import annotations
 
+import collections
 import functools
 import os
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -23,19 +25,24 @@ import nutkin.model
 import nutkin.sampler
 from nutkin.errors import Cancelled, LimitExceeded, NutkinError, ProtocolError, shortened
 from nutkin_port import answers, codec, messages
+from nutkin_port.compiler import Compiler
 from nutkin_port.frames import FrameWriter
 from nutkin_port.limits import Limits
 from nutkin_port.logs import Logs
 from nutkin_port.messages import (
     Ack,
     Cancel,
+    Checkpoint,
     Compile,
     Debug,
     Evaluate,
+    Info,
     LogDensity,
+    Pause,
     Ping,
     Predict,
     Put,
+    Resume,
     Sample,
     Shapes,
     Shutdown,
@@ -60,17 +67,23 @@ class Request:
         self.missing: set[bytes] = set()
         self.uploads: dict[bytes, Upload] = {}
         self.credit = job.options.credit if isinstance(job, RUNS) else 0
+        self.paused = False
+        self.accepted = time.monotonic()
         self.run: Run | None = None
 
 
 class Requests:
-    def __init__(self, writer: FrameWriter, logs: Logs, limits: Limits) -> None:
+    """`replace` ends the program, for the reason that it gets, where a compilation must end."""
+
+    def __init__(self, writer: FrameWriter, logs: Logs, limits: Limits, replace: Callable[[str], None]) -> None:
         self._writer = writer
         self._logs = logs
         self._limits = limits
         self._store = Store(limits.store)
         self._pool = nutkin.sampler.Pool(nutkin.sampler.cores(), "pool")
-        self._compiler = nutkin.sampler.Pool(1, "compiler")
+        self._compiler = Compiler(limits, replace)
+        self._running: set[Request] = set()
+        self._line: collections.deque[tuple[Request, Callable[[], None]]] = collections.deque()  # to be run
         self._open: dict[int, Request] = {}
         self._changed = threading.Condition()  # guards `_open` and the state of each request; reentrant
 
@@ -115,6 +128,12 @@ class Requests:
                 self._put(request, message)
             case Ack() if request:
                 self._ack(request, message.chunks)
+            case Pause() | Resume() if request:
+                self._pause(request, isinstance(message, Pause))
+            case Checkpoint() if request:
+                self._checkpoint(request)
+            case Info() if request:
+                self._info(request)
             case Cancel() if request:
                 self._cancel(request)
             # the others are for a request that has ended meanwhile
@@ -136,25 +155,48 @@ class Requests:
                     hint="wait for answers, or cancel some",
                 )
             self._open[id] = request
-        self._work(self._pool, request, self._read_model)
+        self._check_memory()
+        self._work(request, self._read_model)
 
-    def _work(self, pool: nutkin.sampler.Pool, request: Request, step: Callable[[Request], None]) -> None:
+    def _check_memory(self) -> None:
+        most = self._limits.resident
+        if most is None or _resident_bytes() <= most:
+            return
+        self._store.clear()
+        nutkin.compile.return_free_memory()
+        if (found := _resident_bytes()) > most:
+            raise LimitExceeded(
+                "the program has no memory for another request",
+                expected=f"at most {most} bytes",
+                found=f"{found} bytes",
+                hint="wait for others to end, or raise the limit resident",
+            )
+
+    def _work(self, request: Request, step: Callable[[Request], None], *, compiles: bool = False) -> None:
         """Queues a step of a request, unless it is closed by then; an error is its last answer."""
 
         def attempt() -> None:
-            if self._open.get(request.id) is not request:
-                return
+            with self._changed:
+                if self._open.get(request.id) is not request:
+                    return
+                if compiles:
+                    self.send("compiling", request.id, {})
             try:
                 step(request)
             except Exception as error:  # answered, whatever it is
                 self._abort(request, error)
 
-        pool.submit(attempt)
+        if compiles:
+            abort = functools.partial(self._abort, request)
+            self._compiler.submit(request, request.job.model, attempt, too_long=abort)
+        else:
+            self._pool.submit(attempt)
 
     def _read_model(self, request: Request) -> None:
         request.model = nutkin.model.read(request.job.model, limit=self._limits.nodes)
         posterior = request.job.posterior if isinstance(request.job, Predict) else {}
-        needed = [*request.job.data.values(), *posterior.values(), *sorted(request.model.blobs())]
+        checkpoint = [request.job.checkpoint] if isinstance(request.job, Sample) and request.job.checkpoint else []
+        needed = [*request.job.data.values(), *posterior.values(), *sorted(request.model.blobs()), *checkpoint]
         needed = [*dict.fromkeys(needed)]
         with self._changed:
             if self._open.get(request.id) is not request:
@@ -169,7 +211,7 @@ class Requests:
             if missing:  # sent under the lock: after it, the blobs may be there, and the request further on its way
                 self.send("need", request.id, {"blobs": missing})
                 return
-        self._work(self._pool, request, self._bind)
+        self._work(request, self._bind)
 
     def _put(self, request: Request, put: Put) -> None:
         if put.blob in request.arrays:
@@ -185,12 +227,24 @@ class Requests:
             )
         upload = request.uploads.get(put.blob)
         if upload is None:
+            self._check_tensors(request, put.size)
             upload = Upload(put.blob, put.encoding, put.size, limit=self._limits.tensor)
             request.uploads[put.blob] = upload
         array = upload.add(put.encoding, put.size, put.offset, put.content)
         if array is not None:
             self._store.put(put.blob, array)
             self._supply(put.blob, array)
+
+    def _check_tensors(self, request: Request, size: int) -> None:
+        """LimitExceeded where `size` bytes more are too many for a request."""
+        held = sum(array.nbytes for array in request.arrays.values())
+        total = held + sum(upload.size for upload in request.uploads.values()) + size
+        if total > self._limits.tensors:
+            raise LimitExceeded(
+                "the tensors of a request are too large",
+                expected=f"at most {self._limits.tensors} bytes in all",
+                found=f"{total} bytes",
+            )
 
     def _supply(self, address: bytes, array: np.ndarray) -> None:
         """Hands a blob to every request that waits for it."""
@@ -202,7 +256,7 @@ class Requests:
                 request.uploads.pop(address, None)
             ready = [request for request in waiting if not request.missing]
         for request in ready:
-            self._work(self._pool, request, self._bind)
+            self._work(request, self._bind)
 
     def _bind(self, request: Request) -> None:
         """A request whose programs are at hand goes on at once, past those that wait for a compilation."""
@@ -220,8 +274,8 @@ class Requests:
             evaluation = nutkin.compile.bind_evaluation(
                 request.model, job.results, data, constants, precision=job.options.precision
             )
-            pool = self._pool if evaluation.is_compiled() else self._compiler
-            self._work(pool, request, functools.partial(self._compute, evaluation=evaluation))
+            compute = functools.partial(self._compute, evaluation=evaluation)
+            self._work(request, compute, compiles=not evaluation.is_compiled())
             return
         # For one evaluation, no rewrite repays what it prepares.
         rewrites = () if isinstance(job, LogDensity) else job.options.rewrites
@@ -233,7 +287,7 @@ class Requests:
         else:
             at_hand = nutkin.sampler.has_programs(target, **_program(job.options))
             step = self._compile
-        self._work(self._pool if at_hand else self._compiler, request, functools.partial(step, target=target))
+        self._work(request, functools.partial(step, target=target), compiles=not at_hand)
 
     def _bind_prediction(
         self, request: Request, data: dict[str, np.ndarray], constants: dict[bytes, np.ndarray]
@@ -248,15 +302,18 @@ class Requests:
         )
         for name in prediction.left_out:
             self._logs.emit("warning", "nutkin", f"the factor {name} has no part in the random draws of parameters")
-        pool = self._pool if prediction.is_compiled() else self._compiler
-        self._work(pool, request, functools.partial(self._predict, prediction=prediction))
+        predict = functools.partial(self._predict, prediction=prediction)
+        self._work(request, predict, compiles=not prediction.is_compiled())
 
     def _predict(self, request: Request, prediction: nutkin.compile.Prediction) -> None:
         started = time.monotonic()
         cached = prediction.compile()
         body = answers.predicted(prediction, cached, time.monotonic() - started)
         self._announce(request, body)
-        self._start(request, nutkin.sampler.Predictions(prediction), body["seconds"])
+        delivered = request.job.delivered
+        first = [sample for _warmup, sample in delivered]
+        chains = nutkin.sampler.Predictions(prediction, first)
+        self._start(request, chains, compile_seconds=body["seconds"], delivered=delivered)
 
     def _compute(self, request: Request, evaluation: nutkin.compile.Evaluation) -> None:
         started = time.monotonic()
@@ -284,7 +341,7 @@ class Requests:
             return
         sample = functools.partial(self._sample, sampler=sampler, compiled=body)
         if target.centerings:  # a pilot takes its time, and others wait for the compiler
-            self._work(self._pool, request, sample)
+            self._work(request, sample)
         else:
             sample(request)
 
@@ -295,34 +352,68 @@ class Requests:
 
     def _sample(self, request: Request, sampler: nutkin.sampler.Sampler, compiled: dict[str, Any]) -> None:
         options = request.job.options
-        run = nutkin.sampler.Run(sampler, options)  # checks the options
+        checkpoint = request.job.checkpoint and codec.unpack_tree(request.arrays[request.job.checkpoint])
+        run = nutkin.sampler.Run(sampler, options, checkpoint=checkpoint)  # checks the options
         self._announce(request, compiled)
 
         def is_closed() -> bool:
             return self._open.get(request.id) is not request
 
-        sampler, pilot = nutkin.sampler.centered(sampler, options, is_closed)
+        sampler, pilot = nutkin.sampler.centered(sampler, options, is_closed, checkpoint)
         if pilot is not None:
-            run = nutkin.sampler.Run(sampler, options, pilot)
-        self._start(request, run, compiled["seconds"])
+            run = nutkin.sampler.Run(sampler, options, pilot, checkpoint)
+        times = [seconds for seconds in (options.max_time, self._limits.run_seconds) if seconds is not None]
+        self._start(
+            request,
+            run,
+            delivered=request.job.delivered,
+            checkpoint_every=options.checkpoint_every,
+            max_time=min(times, default=None),
+            compile_seconds=compiled["seconds"],
+        )
 
     def _start(
-        self, request: Request, chains: nutkin.sampler.Run | nutkin.sampler.Predictions, compile_seconds: float
+        self,
+        request: Request,
+        chains: nutkin.sampler.Run | nutkin.sampler.Predictions,
+        *,
+        delivered: Sequence[Sequence[int]],
+        compile_seconds: float,
+        checkpoint_every: float | None = None,
+        max_time: float | None = None,
     ) -> None:
-        with self._changed:
-            if self._open.get(request.id) is not request:
-                return  # cancelled meanwhile
-            run = Run(
+        """Begins a run, or puts it in line."""
+
+        def start() -> None:
+            request.run = Run(
                 chains,
                 credit=request.credit,
+                delivered=delivered,
+                checkpoint_every=checkpoint_every,
+                max_time=max_time,
                 compile_seconds=compile_seconds,
                 limits=self._limits,
                 pool=self._pool,
                 send=lambda kind, body: self.send(kind, request.id, body),
                 finish=lambda result: self._finish(request, result),
             )
-            request.run = run
-        run.start()
+            if request.paused:
+                request.run.pause()
+            request.run.start()
+
+        with self._changed:
+            if self._open.get(request.id) is request:  # else it was cancelled meanwhile
+                self._line.append((request, start))
+                self._move_up()
+
+    def _move_up(self) -> None:
+        """Begins runs that are in line, as many as may run at once."""
+        with self._changed:
+            while self._line and len(self._running) < self._limits.runs:
+                request, start = self._line.popleft()
+                if self._open.get(request.id) is request:
+                    self._running.add(request)
+                    start()
 
     def _ack(self, request: Request, chunks: int) -> None:
         if not isinstance(request.job, RUNS):
@@ -333,15 +424,43 @@ class Requests:
             else:
                 request.run.ack(chunks)
 
+    def _pause(self, request: Request, paused: bool) -> None:
+        if not isinstance(request.job, RUNS):
+            raise ProtocolError("a `pause` or `resume` of what is no run", found=type(request.job).__name__)
+        with self._changed:
+            request.paused = paused
+            if request.run is not None:
+                (request.run.pause if paused else request.run.resume)()
+
+    def _checkpoint(self, request: Request) -> None:
+        if not isinstance(request.job, Sample):
+            raise ProtocolError("a `checkpoint` of what does not sample", found=type(request.job).__name__)
+        if (run := request.run) is not None:
+            run.checkpoint()
+            return
+        with self._changed:  # nothing is done yet
+            if self._open.get(request.id) is request:
+                self.send("checkpoint", request.id, {"size": 0, "offset": 0, "bytes": b""})
+
+    def _info(self, request: Request) -> None:
+        run = request.run
+        stage = "running" if run else "compiling" if self._compiler.compiles(request) else "waiting"
+        idle = {"paused": request.paused, "credit": request.credit, "chains": []}
+        body = {"stage": stage, "seconds": time.monotonic() - request.accepted, **(run.info() if run else idle)}
+        with self._changed:
+            if self._open.get(request.id) is request:
+                self.send("info", request.id, body)
+
     def _cancel(self, request: Request) -> None:
         with self._changed:
             if request.run is not None:
-                request.run.cancel()
+                request.run.stop()
             elif isinstance(request.job, RUNS):
                 seconds = {"compile": 0.0, "warmup": 0.0, "sample": 0.0}
                 self._close(request, "done", {"status": "cancelled", "chains": [], "pilot": None, "seconds": seconds})
             else:
                 self._abort(request, Cancelled("the request was cancelled"))
+        self._compiler.abandon(request)
 
     # ---- last answers
 
@@ -370,7 +489,9 @@ class Requests:
                 self.send("error", request.id, error.body())
             del self._open[request.id]
             request.run = None  # the two hold on to each other, and to the arrays
+            self._running.discard(request)
             self._changed.notify_all()
+        self._move_up()
 
     def _error_body(self, error: Exception) -> dict[str, Any]:
         if isinstance(error, NutkinError):

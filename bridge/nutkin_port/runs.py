@@ -2,49 +2,64 @@
 
 Each step of a chain is a task of its own, queued behind those of all others, so more chains than threads take turns;
 short steps of several chains share one. A chain whose chunk may not be sent yet is parked: it holds that one chunk, and
-no thread. One that waits for others at the end of a window of the warmup holds none either.
+no thread. One that waits for others at the end of a window, or whose run is paused, holds none either.
+
+A chain is settled when all its draws are sent. A checkpoint takes what was settled last, so it never counts a draw that
+was not sent before it.
 """
 
 from __future__ import annotations
 
 import collections
 import dataclasses
+import math
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 import nutkin.sampler
 from nutkin.errors import LimitExceeded
-from nutkin.sampler import Chain, Chunk, Pool, PredictedChain, Progress
+from nutkin.sampler import SAMPLE, WARMUP, Chain, Chunk, Pool, PredictedChain, Progress
+from nutkin_port import codec
 from nutkin_port.limits import Limits
 
-PROGRESS_SECONDS = 0.1
+# A consumer that looks at nothing gets few: their number grows as the logarithm of the time.
+PROGRESS_SECONDS, PROGRESS_SHARE = 0.1, 0.01
+CHECKPOINT_SHARE = 0.05  # of the time may go into checkpoints
+
+COMPLETE, CONVERGED, MAX_TIME, CANCELLED = "complete", "converged", "max_time", "cancelled"
 
 Send = Callable[[str, dict[str, Any]], None]
 
 
 class Outbox:
-    """A chain, the pieces of its last chunk that are not sent yet, and how many of its draws are."""
+    """A chain, the pieces of its last chunk that are not sent yet, and how many draws of each phase the client has."""
 
-    def __init__(self, chain: Chain | PredictedChain) -> None:
+    def __init__(self, chain: Chain | PredictedChain, delivered: Sequence[int]) -> None:
         self.chain = chain
         self.unsent: collections.deque[dict[str, Any]] = collections.deque()
-        self.sent = 0
+        self.sent = {phase: max(pair) for phase, *pair in zip((WARMUP, SAMPLE), delivered, chain.sent, strict=True)}
         self.progress: Progress | None = None  # not reported yet
         self.reported = 0.0
 
 
 class Run:
-    """`finish` is called once, after the last draws: with the body of `done`, or with the error that ended a chain."""
+    """`finish` is called once, after the last draws: with the body of `done`, or with the error that ended a chain.
+
+    `delivered`: of the first chains, how many draws of the warmup and of the sampling the client has: they are not
+    sent. `checkpoint_every`, `max_time`: seconds, None for never."""
 
     def __init__(
         self,
         run: nutkin.sampler.Run | nutkin.sampler.Predictions,
         *,
         credit: int,
+        delivered: Sequence[Sequence[int]],
+        checkpoint_every: float | None,
+        max_time: float | None,
         compile_seconds: float,
         limits: Limits,
         pool: Pool,
@@ -56,20 +71,38 @@ class Run:
         self._send = send
         self._finish = finish
         self._lock = threading.Lock()  # held only to change what follows, never while computing or sending
-        self._outboxes = [Outbox(chain) for chain in run.chains]
+        delivered = [*delivered, *[(0, 0)] * len(run.chains)]
+        self._outboxes = [Outbox(chain, counts) for chain, counts in zip(run.chains, delivered, strict=False)]
         self._running = len(self._outboxes)
         self._parked: collections.deque[Outbox] = collections.deque()
         self._waiting: dict[int, Outbox] = {}  # by the index of the chain
+        self._paused = False
+        self._held: list[tuple[Outbox, ...]] = []  # whose next step waits for the end of a pause
         self._credit = credit
-        self._cancelled = False
+        self._stopped: str | None = None  # the status of a run that ends early
         self._error: Exception | None = None
-        self._last_progress = 0.0
+        self._started = self._last_progress = time.monotonic()
         self._compile_seconds = compile_seconds
         self._run = run
+        self._checkpoint_every = checkpoint_every
+        self._next_checkpoint = math.inf if checkpoint_every is None else self._started + checkpoint_every
+        self._checkpointing = threading.Lock()  # the pieces of one come before those of another
+        self._deadline = None if max_time is None else threading.Timer(max_time, self.stop, (MAX_TIME,))
 
     def start(self) -> None:
+        if self._deadline is not None:
+            self._deadline.daemon = True
+            self._deadline.start()
         for chains in self._run.first_calls():
-            self._submit(self._advance, *(self._outboxes[chain.index] for chain in chains))
+            self._go_on([self._outboxes[chain.index] for chain in chains])
+
+    def _go_on(self, outboxes: Sequence[Outbox]) -> None:
+        """Queues what these chains, alike, are ready for."""
+        if outboxes[0].chain.finished or outboxes[0].chain.waits:
+            for outbox in outboxes:
+                self._submit(self._flush, outbox)
+        else:
+            self._submit(self._advance, *outboxes)
 
     def ack(self, chunks: int) -> None:
         """Lets this many more `draws` messages go out."""
@@ -79,21 +112,61 @@ class Run:
         for outbox in woken:
             self._submit(self._flush, outbox)
 
-    def cancel(self) -> None:
+    def pause(self) -> None:
+        """Stops every chain after the chunk that it is computing."""
+        with self._lock:
+            self._paused = True
+
+    def resume(self) -> None:
+        with self._lock:
+            self._paused = False
+            held, self._held = self._held, []
+        for outboxes in held:
+            self._submit(self._advance, *outboxes)
+
+    def stop(self, status: str = CANCELLED) -> None:
         """Ends every chain after the chunk that it is computing."""
         with self._lock:
-            self._cancelled = True
-            woken = [*self._parked, *self._waiting.values()]
+            self._stopped = self._stopped or status
+            woken = [*self._parked, *self._waiting.values(), *(outbox for held in self._held for outbox in held)]
             self._parked.clear()
             self._waiting.clear()
+            self._held.clear()
         for outbox in woken:
             self._submit(self._flush, outbox)
+
+    def info(self) -> dict[str, Any]:
+        """The fields of `info` that are the run's."""
+        chains = [progress for outbox in self._outboxes if (progress := outbox.chain.progress()) is not None]
+        with self._lock:
+            return {"paused": self._paused, "credit": self._credit, "chains": [*map(dataclasses.asdict, chains)]}
+
+    def checkpoint(self) -> None:
+        """Sends the state of the run, in pieces."""
+        with self._checkpointing:
+            started = time.monotonic()
+            content = codec.pack_tree(self._run.checkpoint())
+            for offset in range(0, len(content), self._limits.chunk):
+                piece = content[offset : offset + self._limits.chunk]
+                self._send("checkpoint", {"size": len(content), "offset": offset, "bytes": piece})
+            ended = time.monotonic()
+            if self._checkpoint_every is not None:
+                pause = max(self._checkpoint_every, (ended - started) / CHECKPOINT_SHARE)
+                self._next_checkpoint = ended + pause
+
+    def _checkpoint_in_time(self) -> None:
+        with self._lock:
+            due = time.monotonic() >= self._next_checkpoint
+            if due:
+                self._next_checkpoint = math.inf  # no other thread, until this one has made it
+        if due:
+            self.checkpoint()
 
     def fail(self, error: Exception) -> None:
         """Ends the run with this error instead of `done`; no draws follow but those being sent."""
         with self._lock:
             self._error = self._error or error
-        self.cancel()
+        self.stop()
 
     def _submit(self, task: Callable[..., None], *outboxes: Outbox) -> None:
         self._pool.submit(self._attempt, task, *outboxes)
@@ -107,9 +180,14 @@ class Run:
                 self._end(outbox)
 
     def _advance(self, *outboxes: Outbox) -> None:
-        if not self._cancelled:
+        with self._lock:
+            if self._paused and self._stopped is None:
+                self._held.append(outboxes)
+                return
+        if self._stopped is None:
             for chunk in self._run.advance([outbox.chain for outbox in outboxes]):
-                self._outboxes[chunk.chain].unsent.extend(pieces(chunk, self._limits))
+                outbox = self._outboxes[chunk.chain]
+                outbox.unsent.extend(pieces(chunk, outbox.sent[chunk.phase], self._limits))
             for outbox in outboxes:
                 self._report(outbox)
         for outbox in outboxes:
@@ -119,7 +197,7 @@ class Run:
         """Sends what credit allows; then the chain is parked, ended, left to wait, or queued for its next step."""
         while outbox.unsent:
             with self._lock:
-                stopping = self._error is not None or (self._cancelled and self._credit == 0)
+                stopping = self._error is not None or (self._stopped is not None and self._credit == 0)
                 if not stopping and self._credit == 0:
                     self._parked.append(outbox)
                     return
@@ -128,8 +206,11 @@ class Run:
                 break
             piece = outbox.unsent.popleft()
             self._send("draws", piece)
-            outbox.sent += piece["count"] if piece["phase"] == "sample" else 0
-        if self._cancelled or outbox.chain.finished:
+            outbox.sent[piece["phase"]] = piece["start"] + piece["count"]
+        if not outbox.unsent:
+            outbox.chain.settle()
+            self._checkpoint_in_time()
+        if self._stopped is not None or outbox.chain.finished:
             self._end(outbox)
         elif outbox.chain.waits:
             self._meet(outbox)
@@ -139,12 +220,12 @@ class Run:
     def _meet(self, outbox: Outbox) -> None:
         """The last chain of its group to wait lets all of them go on.
 
-        Whoever takes a chain off those that wait queues its next step: this, or `cancel`."""
+        Whoever takes a chain off those that wait queues its next step: this, or `stop`."""
         with self._lock:
-            cancelled = self._cancelled
-            if not cancelled:
+            stopped = self._stopped is not None
+            if not stopped:
                 self._waiting[outbox.chain.index] = outbox
-        if cancelled:
+        if stopped:
             self._end(outbox)
             return
         try:
@@ -157,10 +238,11 @@ class Run:
                 [self._waiting.pop(chain.index) for chain in chains if chain.index in self._waiting] for chains in met
             ]
         for outboxes in filter(None, woken):
-            self._submit(self._advance, *outboxes)
+            self._go_on(outboxes)
 
     def _report(self, outbox: Outbox) -> None:
-        """At most one `progress` in PROGRESS_SECONDS, of the chain that waited longest; one of each that finished."""
+        """At most one `progress` in PROGRESS_SECONDS and PROGRESS_SHARE of the time so far, of the chain that waited
+        longest; one of each that finished."""
         if (progress := outbox.chain.progress()) is None:
             return
         if outbox.chain.finished:
@@ -171,7 +253,7 @@ class Run:
         with self._lock:
             outbox.progress = progress
             now = time.monotonic()
-            if now - self._last_progress < PROGRESS_SECONDS:
+            if now - self._last_progress < max(PROGRESS_SECONDS, PROGRESS_SHARE * (now - self._started)):
                 return
             self._last_progress = now
             chosen = min((other for other in self._outboxes if other.progress), key=lambda other: other.reported)
@@ -184,6 +266,8 @@ class Run:
             self._running -= 1
             last = self._running == 0
         if last:
+            if self._deadline is not None:
+                self._deadline.cancel()
             try:
                 result = self._error or self._done()
             except Exception as error:  # the answer of the run, whatever it is
@@ -191,11 +275,13 @@ class Run:
             self._finish(result)
 
     def _done(self) -> dict[str, Any]:
+        if self._run.resumable:
+            self.checkpoint()
         complete = all(outbox.chain.finished and not outbox.unsent for outbox in self._outboxes)
         return {
-            "status": "complete" if complete else "cancelled",
+            "status": (CONVERGED if self._run.converged else COMPLETE) if complete else self._stopped,
             "chains": [
-                dataclasses.asdict(summary) | {"draws": outbox.sent}
+                dataclasses.asdict(summary) | {"draws": outbox.sent[SAMPLE]}
                 for outbox in self._outboxes
                 if (summary := outbox.chain.summary()) is not None
             ],
@@ -208,8 +294,9 @@ def _pilot(pilot: nutkin.sampler.Pilot) -> dict[str, Any]:
     return {"centering": dict(pilot.weights), "gradients": pilot.gradients, "seconds": pilot.seconds}
 
 
-def pieces(chunk: Chunk, limits: Limits) -> Iterator[dict[str, Any]]:
-    """The bodies of `draws` messages that a chunk becomes: each below the limit of a chunk, or of a single draw."""
+def pieces(chunk: Chunk, sent: int, limits: Limits) -> Iterator[dict[str, Any]]:
+    """The bodies of `draws` messages that a chunk becomes, without those of the first `sent` draws of its phase: each
+    below the limit of a chunk, or of a single draw."""
     arrays = {**chunk.variables, **chunk.stats}
     overhead = 256 + sum(len(name.encode()) + 32 + 8 * array.ndim for name, array in arrays.items())
     draw_bytes = sum(array.nbytes for array in arrays.values()) // chunk.count
@@ -221,7 +308,7 @@ def pieces(chunk: Chunk, limits: Limits) -> Iterator[dict[str, Any]]:
             hint="choose fewer variables with the option `variables`",
         )
     step = max(1, (limits.chunk - overhead) // max(1, draw_bytes))
-    for first in range(0, chunk.count, step):
+    for first in range(max(0, sent - chunk.start), chunk.count, step):
         rows = slice(first, min(first + step, chunk.count))
         yield {
             "chain": chunk.chain,

@@ -25,6 +25,7 @@ class Upload:
         """LimitExceeded when `size`, in bytes, is above `limit` or cannot be allocated."""
         if size > limit:
             raise LimitExceeded("a tensor is too large", expected=f"at most {limit} bytes", found=f"{size} bytes")
+        self.size = size
         self._address = address
         self._encoding = encoding
         self._size = size
@@ -101,6 +102,11 @@ class Store:
             while self._bytes > self._limit:
                 _, dropped = self._arrays.popitem(last=False)
                 self._bytes -= dropped.nbytes
+
+    def clear(self) -> None:
+        with self._lock:
+            self._arrays.clear()
+            self._bytes = 0
 
     def usage(self) -> dict[str, int]:
         with self._lock:

@@ -4,6 +4,7 @@
     ├── InvalidModel     the model is wrong: operation, distribution, reference, shape
     ├── InvalidData      a tensor is missing, unreadable, of the wrong shape, or holds impossible values
     ├── InvalidOption    an option is unknown or out of range
+    ├── InvalidCheckpoint  a checkpoint is none, or of another run or another version
     ├── CompileFailed    XLA refused the program
     ├── InitFailed       no starting point with a finite log density and gradient
     ├── LimitExceeded    a documented limit was exceeded
@@ -77,6 +78,10 @@ class InvalidData(NutkinError):
 
 class InvalidOption(NutkinError):
     code = "invalid_option"
+
+
+class InvalidCheckpoint(NutkinError):
+    code = "invalid_checkpoint"
 
 
 class CompileFailed(NutkinError):

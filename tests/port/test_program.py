@@ -74,7 +74,7 @@ def test_frames_on_standard_input_and_output() -> None:
 
 
 def test_options_of_the_command_line(tmp_path: Path) -> None:
-    with PortClient("--store-bytes", "1000", "--cache-dir", str(tmp_path / "cache")) as port:
+    with PortClient("--limit", "store=1000", "--cache-dir", str(tmp_path / "cache")) as port:
         assert port.hello()["limits"]["store"] == 1000
         port.send("compile", 1, slow_to_compile(terms=2))
         port.until("compiled", id=1)

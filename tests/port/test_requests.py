@@ -240,7 +240,7 @@ def test_an_unknown_slot(port: PortClient) -> None:
 
 def test_an_evicted_blob_is_asked_for_again() -> None:
     first, second = encode(np.arange(200.0)), encode(np.arange(200.0) + 1)
-    with PortClient("--store-bytes", "2000") as port:
+    with PortClient("--limit", "store=2000") as port:
         port.hello()
         for encoded in (first, second, first):  # each drops the one before
             port.send("log_density", 1, at_zero(shifted_gaussian(encoded, size=200), 200))
@@ -253,7 +253,7 @@ def test_an_evicted_blob_is_asked_for_again() -> None:
 
 
 def test_a_request_holds_on_to_blobs_that_the_store_drops() -> None:
-    with PortClient("--store-bytes", "64") as port:  # room for one of the two
+    with PortClient("--limit", "store=64") as port:  # room for one of the two
         port.hello()
         port.send("log_density", 1, {**schools(), "position": np.zeros(10)})
         put_schools(port, 1)

@@ -47,7 +47,7 @@ def compilations() -> int:
     return _count
 
 
-def _return_free_memory() -> None:
+def return_free_memory() -> None:
     """XLA frees some 60 MB after a compilation that glibc would keep."""
     if (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)) is not None:
         trim(0)
@@ -98,7 +98,7 @@ class Executables:
             finally:
                 with self._lock:
                     self._building.pop(key, None)
-                _return_free_memory()
+                return_free_memory()
             return program, False
 
     def _restore(self, key: tuple) -> RestoredProgram | None:

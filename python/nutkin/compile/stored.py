@@ -98,7 +98,7 @@ class StoredPrograms:
             _LOG.warning("a compiled program cannot be stored: %s", error)
 
     def _path(self, key: tuple) -> Path:
-        name = hashlib.sha256(msgspec.msgpack.encode((key, _surroundings())))
+        name = hashlib.sha256(msgspec.msgpack.encode((key, surroundings())))
         return self._folder / f"{name.hexdigest()}.program"
 
     def _write(self, path: Path, content: bytes) -> None:
@@ -143,8 +143,8 @@ def _with_tuples(results: Any) -> Any:
 
 
 @cache
-def _surroundings() -> tuple:
-    """What decides about the code of a program besides its key."""
+def surroundings() -> tuple:
+    """What decides about the code of a program besides its key: plain data."""
     engine = Path(__file__).parents[1]
     sources = hashlib.sha256()
     for path in sorted(engine.rglob("*.py")):

@@ -22,3 +22,5 @@ from nutkin.sampler.predictions import Predictions as Predictions
 from nutkin.sampler.run import Pilot as Pilot
 from nutkin.sampler.run import Run as Run
 from nutkin.sampler.run import cores as cores
+from nutkin.sampler.warmup import SAMPLE as SAMPLE
+from nutkin.sampler.warmup import WARMUP as WARMUP

@@ -21,6 +21,13 @@ def all_chunks(run: Run, is_stopped: Callable[[], bool] = lambda: False) -> list
     stopped = threading.Event()
     pool = Pool(cores(), "chains")
 
+    def go_on(chains: tuple[Chain, ...]) -> None:
+        for chain in chains:
+            if chain.finished:
+                ended.put(None)
+        if not chains[0].finished:
+            pool.submit(proceed, chains)
+
     def proceed(chains: tuple[Chain, ...]) -> None:
         if stopped.is_set():
             return
@@ -30,13 +37,11 @@ def all_chunks(run: Run, is_stopped: Callable[[], bool] = lambda: False) -> list
             for chunk in run.advance(chains):
                 chunks[chunk.chain].append(chunk)
             for chain in chains:
-                if chain.finished:
-                    ended.put(None)
-                elif chain.waits:
+                if chain.waits:
                     for met in run.meet(chain):
-                        pool.submit(proceed, met)
+                        go_on(met)
                 else:
-                    pool.submit(proceed, (chain,))
+                    go_on((chain,))
         except BaseException as error:
             ended.put(error)
 

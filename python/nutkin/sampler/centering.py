@@ -10,13 +10,15 @@ an end is that end: from so few draws it cannot be told from it, and a small one
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import msgspec
 import numpy as np
 
 from nutkin.sampler.advancing import all_chunks
+from nutkin.sampler.checkpoint import read_pilot
 from nutkin.sampler.compiled import Sampler
 from nutkin.sampler.options import POOLED, Options
 from nutkin.sampler.run import Pilot, Run
@@ -26,15 +28,22 @@ NEAR = 0.2
 
 
 def centered(
-    sampler: Sampler, options: Options, is_stopped: Callable[[], bool] = lambda: False
+    sampler: Sampler,
+    options: Options,
+    is_stopped: Callable[[], bool] = lambda: False,
+    checkpoint: Mapping[str, Any] | None = None,
 ) -> tuple[Sampler, Pilot | None]:
     """The sampler for a run with these options, and what its pilot was, None where none was needed.
 
-    Without a warmup there is no pilot, and z is sampled. Errors: those of a run; Cancelled once `is_stopped` says so.
+    Without a warmup there is no pilot, and z is sampled. A run that goes on from a `checkpoint` has had its pilot.
+    Errors: those of a run; Cancelled once `is_stopped` says so; InvalidCheckpoint.
     """
     target = sampler.target
     if not target.centerings or options.warmup == 0:
         return sampler, None
+    if checkpoint is not None:
+        pilot = Pilot(*read_pilot(checkpoint, sampler))
+        return replace(sampler, target=target.centered(pilot.weights)), pilot
     started = time.monotonic()
     pilot = msgspec.structs.replace(
         options, chains=min(options.chains, CHAINS), draws=1, thin=1, adaptation=POOLED, keep_warmup=False

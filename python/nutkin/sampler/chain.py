@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from nutkin.sampler.metric import Metric
 from nutkin.sampler.moments import Collector, moments
 from nutkin.sampler.no_start import no_start
 from nutkin.sampler.options import DENSE, Options
+from nutkin.sampler.record import Record
 from nutkin.sampler.state import Control, State, counted, initial_state, inverse_mass, pack, steps, unpack, write
 from nutkin.sampler.warmup import SAMPLE, WARMUP, Adaptation, Learned, Window
 
@@ -46,7 +47,8 @@ class Chunk:
 @dataclass(frozen=True)
 class Progress:
     """`iteration` and `total` count warmup and sampling together, `total` as far as the warmup is planned;
-    `divergences` those of this phase; `tree_depth` is the mean of the last chunk; `gradients` counts leapfrog steps."""
+    `divergences` and `draws`, those kept, of this phase; `tree_depth` is the mean of the last chunk; `gradients` counts
+    leapfrog steps, `gradients_per_second` those of the last call; `seconds_left`: at its speed, None before it."""
 
     chain: int
     phase: str
@@ -56,6 +58,9 @@ class Progress:
     step_size: float
     tree_depth: float
     gradients: int
+    draws: int
+    gradients_per_second: float
+    seconds_left: float | None
 
 
 @dataclass(frozen=True)
@@ -87,6 +92,8 @@ class Chain:
         self._tree_depth = 0.0
         self._seconds_each, self._most_next = sampler.pace.seconds, _FIRST_CHUNK
         self._divergences = 0  # in this phase
+        self._speed = 0.0  # leapfrog steps a second, in the last call
+        self._enough = False
         self._window = window
         state = initial_state(self._dimension, options.seed, index, centre)
         self._packed = pack(state, window.tuning, spread, Control())
@@ -95,6 +102,48 @@ class Chain:
         if options.mass_matrix == DENSE:
             self._factors = np.stack([np.eye(self._dimension, dtype=DTYPES[sampler.target.precision])] * 2)
         self.begin(window)
+
+    @property
+    def sent(self) -> tuple[int, int]:
+        """Draws kept so far, of the warmup and of the sampling."""
+        return self._sent[WARMUP], self._sent[SAMPLE]
+
+    def settle(self) -> None:
+        """All that it has drawn so far is where it belongs: what a checkpoint of its run takes until the next time."""
+        self.settled = Record(
+            packed=self._packed,
+            metric=self._learned,
+            done=(self._done[WARMUP], self._done[SAMPLE]),
+            sent=self.sent,
+            gradients=self._gradients,
+            divergences=self._divergences,
+            divergences_before=self._divergences_before,
+            in_window=self._in_window,
+            collected=self._collector.collected(),
+            statistics=(*self._statistics,),
+        )
+
+    def go_on(self, record: Record) -> None:
+        """Is what it was, in the window that it has begun."""
+        self._packed, self._learned = record.packed, record.metric
+        if self._factors is not None and record.metric is not None:
+            self._factors = self._with_transpose(_factor(record.metric))
+        self._done[WARMUP], self._done[SAMPLE] = record.done
+        self._sent[WARMUP], self._sent[SAMPLE] = record.sent
+        self._gradients = record.gradients
+        self._divergences, self._divergences_before = record.divergences, record.divergences_before
+        self._in_window = record.in_window
+        self._collector.go_on(record.collected)
+        self._statistics = [*record.statistics]
+        self.settled = record
+
+    def go_on_until(self, iterations: int) -> None:
+        """Its window, that of the sampling, has so many iterations."""
+        self._window = replace(self._window, iterations=iterations)
+
+    def finish(self) -> None:
+        """It has sampled enough, whatever was asked for."""
+        self._enough = True
 
     def begin(self, window: Window, adaptation: Adaptation | None = None) -> None:
         """Goes on by the rules of `window`, and with what was learned for it."""
@@ -105,16 +154,22 @@ class Chain:
         self._window = window
         self._in_window = 0
         self._divergences_before = self._divergences
+        self._packed = self._packed.copy()  # a record may have it
         write(self._packed, tuning=window.tuning)
         self._collector = Collector(dense=self._factors is not None)
         self._statistics: list[np.ndarray] = []  # of a window that learns the step
+        self.settle()
+
+    def _with_transpose(self, factor: np.ndarray) -> np.ndarray:
+        return np.stack([factor, factor.T]).astype(self._factors.dtype)
 
     def _adapt(self, adaptation: Adaptation) -> None:
         metric = adaptation.metric
+        self._packed = self._packed.copy()  # a record may have it
         if self._factors is not None and metric is not self._learned:
             by_position = self._by_position(self.state.point.gradient)
-            factor = np.eye(self._dimension) if metric.factor is None else metric.factor
-            self._factors = np.stack([factor, factor.T]).astype(self._factors.dtype)
+            factor = _factor(metric)
+            self._factors = self._with_transpose(factor)
             write(self._packed, gradient=factor.T @ by_position)
         self._learned = metric
         mode = SEARCH if adaptation.searches else RUN
@@ -147,12 +202,16 @@ class Chain:
 
     @property
     def waits(self) -> bool:
-        """Whether its window of the warmup is over, so that it needs the next one."""
-        return self._window.phase == WARMUP and self._in_window == self._window.iterations
+        """Whether its window is over, so that it needs the next one."""
+        return self._in_window == self._window.iterations and not self.finished
 
     @property
     def finished(self) -> bool:
-        return self._window.phase == SAMPLE and self._in_window == self._window.iterations
+        return self._enough or self._done[SAMPLE] == self._options.draws * self._options.thin
+
+    @property
+    def phase(self) -> str:
+        return self._window.phase
 
     @property
     def expected_seconds(self) -> float:
@@ -178,7 +237,9 @@ class Chain:
         self._packed = packed
         gradients, mode = counted(packed)
         # The chain counts modulo 2^32, which one call cannot exceed.
-        self._gradients += (gradients - self._gradients) % 2**32
+        made = (gradients - self._gradients) % 2**32
+        self._gradients += made
+        self._speed = made / seconds if seconds > 0 else 0.0
         if mode == SEEK_POINT:
             state, _, spread, _ = unpack(packed)
             raise no_start(self._sampler.target, self.index, state, spread)
@@ -200,6 +261,9 @@ class Chain:
         total = iteration + window.iterations - self._in_window + window.planned
         if window.phase == WARMUP:
             total += self._options.draws * self._options.thin
+        elif not self._enough:
+            total = iteration + self._options.draws * self._options.thin - self._done[SAMPLE]
+        left = self._seconds_each * (total - iteration)
         return Progress(
             chain=self.index,
             phase=window.phase,
@@ -209,6 +273,9 @@ class Chain:
             step_size=self._step_size,
             tree_depth=self._tree_depth,
             gradients=self._gradients,
+            draws=self._sent[window.phase],
+            gradients_per_second=self._speed,
+            seconds_left=left if math.isfinite(left) else None,
         )
 
     def summary(self) -> Summary:
@@ -232,6 +299,11 @@ class Chain:
         start = self._sent[phase]
         self._sent[phase] += count
         return Chunk(self.index, phase, start, count, variables, stats)
+
+
+def _factor(metric: Metric) -> np.ndarray:
+    """(d, d)."""
+    return np.eye(len(metric.inverse_mass)) if metric.factor is None else metric.factor
 
 
 def advance(chains: Sequence[Chain], seconds: float = 0.05) -> list[Chunk]:

@@ -41,6 +41,14 @@ class Moments:
         return _joined([self.count] * len(self.mean), self.mean, self.squares, self.products)
 
 
+@dataclass(frozen=True)
+class Collected:
+    """What a `Collector` holds: the moments of whole blocks, and the rows behind them."""
+
+    whole: Moments | None
+    rest: tuple[np.ndarray, ...]
+
+
 def summed(rows: np.ndarray, *, dense: bool = False) -> Moments:
     """`rows` (..., n, 2 d)."""
     count, width = rows.shape[-2:]
@@ -82,6 +90,15 @@ class Collector:
         self._whole: Moments | None = None  # of all whole blocks
         self._rest: list[np.ndarray] = []
         self._waiting = 0
+
+    def collected(self) -> Collected:
+        """What it holds now."""
+        return Collected(self._whole, (*self._rest,))
+
+    def go_on(self, collected: Collected) -> None:
+        """Holds this instead."""
+        self._whole, self._rest = collected.whole, [*collected.rest]
+        self._waiting = sum(map(len, self._rest))
 
     def add(self, rows: np.ndarray) -> None:
         """`rows` (n, 2 d)."""

@@ -32,7 +32,8 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 
     `adaptation`: "pooled" (`nutkin.sampler.pooled`), for which `warmup` is the most iterations, or "windowed"
     (`nutkin.sampler.windowed`), for which it is their number. `rewrites`: the names of those of
-    `nutkin.model.REWRITES` that may be applied, None for all."""
+    `nutkin.model.REWRITES` that may be applied, None for all. `target_ess`, `max_rhat`: sampling ends as soon as they
+    hold (`nutkin.sampler.stop_rule`), or, if whoever advances the chains sees to it, after `max_time` seconds."""
 
     chains: int = 4
     draws: int = 1000
@@ -48,6 +49,9 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     variables: Sequence[str] | None = None
     precision: str = "f64"
     rewrites: Sequence[str] | None = None
+    target_ess: float | None = None
+    max_rhat: float | None = None
+    max_time: float | None = None
 
     def __post_init__(self) -> None:
         _within("chains", self.chains, 1, MAX_CHAINS)
@@ -63,6 +67,9 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
         _one_of("mass_matrix", self.mass_matrix, (DIAGONAL, DENSE))
         _one_of("precision", self.precision, ("f64", "f32"))
         check_names(self.rewrites)
+        _above("target_ess", self.target_ess, 0.0)
+        _above("max_rhat", self.max_rhat, 1.0)
+        _above("max_time", self.max_time, 0.0)
         if not 0.0 < self.target_accept < 1.0:
             raise _wrong("target_accept", "a number between 0 and 1, both excluded", self.target_accept)
         if not (0.0 <= self.init.radius < np.inf):
@@ -72,6 +79,11 @@ class Options(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
 def _within(name: str, value: int, low: int, high: int) -> None:
     if not low <= value <= high:
         raise _wrong(name, f"an integer from {low} to {high}", value)
+
+
+def _above(name: str, value: float | None, low: float) -> None:
+    if value is not None and not low < value < np.inf:
+        raise _wrong(name, f"a finite number above {low:g}, or nil", value)
 
 
 def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:

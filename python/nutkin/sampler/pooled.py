@@ -11,9 +11,10 @@ they have not mixed is followed by a longer one. Divergences raise the target.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from nutkin.sampler.adaptation import Step, Tuning
 from nutkin.sampler.metric import Metric, from_gradients, from_positions
 from nutkin.sampler.moments import Moments
 from nutkin.sampler.options import MAX_TREE_DEPTH, Options
+from nutkin.sampler.record import count, number, pair, sequence, wrong
 from nutkin.sampler.warmup import SAMPLE, WARMUP, Adaptation, Learned, Window
 
 
@@ -76,6 +78,33 @@ class Pooled:
         self._done = 0
         self._tuning = Tuning(target_accept=options.target_accept)
         self._metric_iterations = self._metric_divergences = 0  # of all chains in the last metric window
+        self._samples = False  # whether the window of the sampling is running
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "lengths": [stage.iterations for stage in self._stages],
+            "at": self._at,
+            "done": self._done,
+            "tuning": [float(number) for number in self._tuning],
+            "metric": [self._metric_iterations, self._metric_divergences],
+            "samples": int(self._samples),
+        }
+
+    def go_on(self, state: Mapping[str, Any]) -> Window:
+        lengths = sequence(state.get("lengths"), "lengths", len(self._stages))
+        self._stages = [
+            replace(stage, iterations=count(length, "lengths"))
+            for stage, length in zip(self._stages, lengths, strict=True)
+        ]
+        self._at = count(state.get("at"), "at")
+        if self._at > len(self._stages):
+            raise wrong("at", f"at most {len(self._stages)}")
+        self._done = count(state.get("done"), "done")
+        tuning = sequence(state.get("tuning"), "tuning", len(Tuning._fields))
+        self._tuning = Tuning(*(number(value, "tuning") for value in tuning))
+        self._metric_iterations, self._metric_divergences = pair(state.get("metric"), "metric")
+        self._samples = bool(count(state.get("samples"), "samples"))
+        return self._sampling() if self._samples else self._window()
 
     def first(self) -> Window:
         return self._window()
@@ -124,6 +153,7 @@ class Pooled:
         return self._sampling()
 
     def _sampling(self) -> Window:
+        self._samples = True
         iterations = self._options.draws * self._options.thin
         return Window(SAMPLE, iterations, self._options.max_tree_depth, self._tuning._replace(jitter=JITTER))
 

@@ -19,10 +19,18 @@ class PredictedChain:
 
     waits = False
 
-    def __init__(self, prediction: Prediction, index: int) -> None:
+    def __init__(self, prediction: Prediction, index: int, first: int) -> None:
         self.index = index
         self._prediction = prediction
-        self._done = 0
+        self._done = first
+
+    @property
+    def sent(self) -> tuple[int, int]:
+        """Draws so far, of a warmup, which it has not, and of the sampling."""
+        return 0, self._done
+
+    def settle(self) -> None:
+        """There is nothing to take up but the next draw."""
 
     @property
     def finished(self) -> bool:
@@ -45,9 +53,13 @@ class Predictions:
     """The chains of a prediction, each on its own."""
 
     pilot = None
+    converged = resumable = False
 
-    def __init__(self, prediction: Prediction) -> None:
-        self.chains = tuple(PredictedChain(prediction, index) for index in range(prediction.chains))
+    def __init__(self, prediction: Prediction, first: Sequence[int] = ()) -> None:
+        """`first`: of the first chains, the draw that each begins with, 0 of the others."""
+        starts = [min(draw, prediction.draws) for draw in first][: prediction.chains]
+        starts += [0] * (prediction.chains - len(starts))
+        self.chains = tuple(PredictedChain(prediction, index, start) for index, start in enumerate(starts))
         self._started = time.monotonic()
 
     def first_calls(self) -> tuple[tuple[PredictedChain, ...], ...]:

@@ -6,9 +6,9 @@ last one is the sampling. `pooled` groups all chains of a run, `windowed` leaves
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -68,4 +68,12 @@ class Scheme(Protocol):
 
     def next(self, learned: Learned) -> tuple[Sequence[Adaptation], Window]:
         """-> what the chains start the next window with, in their order, and the window."""
+        ...
+
+    def state(self) -> dict[str, Any]:
+        """What changes of it, as plain data."""
+        ...
+
+    def go_on(self, state: Mapping[str, Any]) -> Window:
+        """-> the window that was running. Errors: InvalidCheckpoint."""
         ...

@@ -6,11 +6,13 @@ Source: Stan reference manual, "HMC algorithm parameters", section on automatic 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from nutkin.sampler.adaptation import Tuning
 from nutkin.sampler.metric import from_positions
 from nutkin.sampler.options import Options
+from nutkin.sampler.record import count, wrong
 from nutkin.sampler.warmup import SAMPLE, WARMUP, Adaptation, Learned, Window
 
 INITIAL_BUFFER, FIRST_WINDOW, FINAL_BUFFER = 75, 25, 50
@@ -62,6 +64,15 @@ class Windowed:
         ]
         self._windows.append(Window(SAMPLE, options.draws * options.thin, depth, tuning))
         self._at = 0
+
+    def state(self) -> dict[str, Any]:
+        return {"at": self._at}
+
+    def go_on(self, state: Mapping[str, Any]) -> Window:
+        self._at = count(state.get("at"), "at")
+        if self._at >= len(self._windows):
+            raise wrong("at", f"below {len(self._windows)}")
+        return self._windows[self._at]
 
     def first(self) -> Window:
         return self._windows[0]
