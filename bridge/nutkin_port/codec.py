@@ -75,16 +75,16 @@ def unpack_tree(content: bytes | memoryview) -> dict[str, Any]:
     return tree
 
 
-def check(body: dict[str, Any]) -> None:
-    """Checks what msgpack allows and messages do not: deep nesting, keys that are not strings, other
+def check(body: dict[str, Any], nesting: int = MAX_DEPTH) -> None:
+    """Checks what msgpack allows and messages do not: nesting deeper than `nesting`, keys that are not strings, other
     extension types, floats that are not finite. ProtocolError, or InvalidData for an unreadable tensor.
     """
     level: list[Any] = [body]
-    for _ in range(MAX_DEPTH - 1):  # the message itself is the first level
+    for _ in range(nesting - 1):  # the message itself is the first level
         level = [child for container in level for child in _children(container)]
         if not level:
             return
-    raise ProtocolError("a message is nested too deeply", expected=f"at most {MAX_DEPTH} levels")
+    raise ProtocolError("a message is nested too deeply", expected=f"at most {nesting} levels")
 
 
 def _children(container: dict[str, Any] | list[Any]) -> list[Any]:

@@ -205,15 +205,15 @@ TYPES: dict[str, type[Body]] = {
 OF_A_REQUEST = ("put", "ack", "pause", "resume", "checkpoint", "info", "cancel")
 
 
-def read(kind: str, body: dict[str, Any]) -> Body:
-    """The typed body of a message.
+def read(kind: str, body: dict[str, Any], nesting: int = codec.MAX_DEPTH) -> Body:
+    """The typed body of a message, of at most so many levels.
 
     ProtocolError for an unknown type, or a wrong, missing or unknown field; InvalidOption for one within `options`;
     InvalidData for a tensor that cannot be read.
     """
     if kind not in TYPES:
         raise ProtocolError("a message has an unknown type", expected=f"one of {', '.join(TYPES)}", found=kind[:100])
-    codec.check(body)
+    codec.check(body, nesting)
     try:
         message = msgspec.convert(body, TYPES[kind], builtin_types=(bytes,))
     except msgspec.ValidationError as error:

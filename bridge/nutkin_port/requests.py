@@ -73,9 +73,11 @@ class Request:
 
 
 class Requests:
-    """`replace` ends the program, for the reason that it gets, where a compilation must end."""
+    """`replace` ends the program, for the reason that it gets, where a compilation must end; or else it goes on."""
 
-    def __init__(self, writer: FrameWriter, logs: Logs, limits: Limits, replace: Callable[[str], None]) -> None:
+    def __init__(
+        self, writer: FrameWriter, logs: Logs, limits: Limits, replace: Callable[[str], None] = lambda reason: None
+    ) -> None:
         self._writer = writer
         self._logs = logs
         self._limits = limits
@@ -95,7 +97,7 @@ class Requests:
         """One message; False after `shutdown`. ProtocolError when the frame is none, which ends all trust."""
         kind, id, body = codec.unpack(frame)
         try:
-            message = messages.read(kind, body)
+            message = messages.read(kind, body, self._limits.nesting)
             if isinstance(message, Shutdown):
                 self.shutdown()
                 return False
@@ -232,6 +234,7 @@ class Requests:
             request.uploads[put.blob] = upload
         array = upload.add(put.encoding, put.size, put.offset, put.content)
         if array is not None:
+            self._check_form(array)
             self._store.put(put.blob, array)
             self._supply(put.blob, array)
 
@@ -245,6 +248,12 @@ class Requests:
                 expected=f"at most {self._limits.tensors} bytes in all",
                 found=f"{total} bytes",
             )
+
+    def _check_form(self, array: np.ndarray) -> None:
+        limits = self._limits
+        for what, found, most in (("axes", array.ndim, limits.rank), ("elements", array.size, limits.elements)):
+            if found > most:
+                raise LimitExceeded(f"a tensor has too many {what}", expected=f"at most {most}", found=str(found))
 
     def _supply(self, address: bytes, array: np.ndarray) -> None:
         """Hands a blob to every request that waits for it."""

@@ -57,14 +57,14 @@ class Run:
         run: nutkin.sampler.Run | nutkin.sampler.Predictions,
         *,
         credit: int,
-        delivered: Sequence[Sequence[int]],
-        checkpoint_every: float | None,
-        max_time: float | None,
         compile_seconds: float,
         limits: Limits,
         pool: Pool,
         send: Send,
         finish: Callable[[dict[str, Any] | Exception], None],
+        delivered: Sequence[Sequence[int]] = (),
+        checkpoint_every: float | None = None,
+        max_time: float | None = None,
     ) -> None:
         self._limits = limits
         self._pool = pool

@@ -101,7 +101,7 @@ class PortClient:
         return self._messages.get(timeout=timeout)
 
     def until(self, *kinds: str, id: int | None = None) -> tuple[Message, list[Message]]:
-        """The next message of one of these types, and those before it."""
+        """The next message of one of these types, and those before it, but for `compiling`, which few care about."""
         before: list[Message] = []
         deadline = time.monotonic() + DEADLINE
         while True:
@@ -110,7 +110,8 @@ class PortClient:
             if message.kind in kinds and id in (None, message.id):
                 return message, before
             assert message.kind != "error", message
-            before.append(message)
+            if message.kind != "compiling":
+                before.append(message)
 
     def rest(self) -> list[Message]:
         """All messages until the end of the output."""

@@ -5,6 +5,7 @@ Run it after a change of the protocol: `PYTHONPATH=python:bridge:tests python -m
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,10 @@ def _client() -> dict[str, Recorded]:
         "credit": 4,
         "precision": "f32",
         "rewrites": ["parameter_free"],
+        "target_ess": 400,
+        "max_rhat": 1.01,
+        "max_time": 60.0,
+        "checkpoint_every": 1.0,
     }
     upload = {"blob": address(SCHOOLS_Y), "encoding": "tensor", "size": len(SCHOOLS_Y), "offset": 0}
     return {
@@ -100,6 +105,15 @@ def _client() -> dict[str, Recorded]:
         "client_evaluate": ("evaluate", 11, {**body, "results": [0]}),
         "client_put": ("put", 3, {**upload, "bytes": SCHOOLS_Y}),
         "client_ack": ("ack", 3, {"chunks": 2}),
+        "client_sample_resumed": (
+            "sample",
+            12,
+            {**body, "checkpoint": address(SCHOOLS_Y), "delivered": [[0, 17], [20, 0]]},
+        ),
+        "client_pause": ("pause", 3, {}),
+        "client_resume": ("resume", 3, {}),
+        "client_checkpoint": ("checkpoint", 3, {}),
+        "client_info": ("info", 3, {}),
         "client_cancel": ("cancel", 3, {}),
         "client_ping": ("ping", 2**64 - 1, {}),
         "client_shutdown": ("shutdown", 0, {}),
@@ -108,8 +122,19 @@ def _client() -> dict[str, Recorded]:
 
 def _port() -> dict[str, Recorded]:
     versions = dict.fromkeys(("nutkin", "python", "jax", "jaxlib", "numpy"), "1.2.3")
-    limits = {
-        name: getattr(Limits, name) for name in ("frame", "chunk", "store", "tensor", "rank", "nodes", "requests")
+    limits = dataclasses.asdict(Limits())
+    progress = {
+        "chain": 1,
+        "phase": "warmup",
+        "iteration": 150,
+        "total": 2000,
+        "divergences": 0,
+        "step_size": 0.25,
+        "tree_depth": 2.5,
+        "gradients": 1234,
+        "draws": 0,
+        "gradients_per_second": 250000.0,
+        "seconds_left": None,
     }
     stats = {name: np.array([-1.5, np.nan]) for name in STATISTICS}
     stats |= {"diverging": np.array([0, 1], np.uint8)}
@@ -195,20 +220,20 @@ def _port() -> dict[str, Recorded]:
             11,
             {"values": [{"shape": [3], "type": "c64"}], "cached": True, "seconds": 0.5},
         ),
-        "port_progress": (
-            "progress",
+        "port_compiling": ("compiling", 3, {}),
+        "port_progress": ("progress", 3, progress),
+        "port_info": (
+            "info",
             3,
             {
-                "chain": 1,
-                "phase": "warmup",
-                "iteration": 150,
-                "total": 2000,
-                "divergences": 0,
-                "step_size": 0.25,
-                "tree_depth": 2.5,
-                "gradients": 1234,
+                "stage": "running",
+                "paused": True,
+                "credit": 2,
+                "seconds": 1.5,
+                "chains": [progress, {**progress, "phase": "sample", "draws": 17, "seconds_left": 0.5}],
             },
         ),
+        "port_checkpoint": ("checkpoint", 3, {"size": 20, "offset": 12, "bytes": bytes(8)}),
         "port_draws": (
             "draws",
             3,

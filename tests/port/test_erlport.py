@@ -86,7 +86,7 @@ def test_a_call_is_answered_with_all_frames() -> None:
         request = frame("sample", 1, {**schools(), "options": options})
         frames = incoming_call("nutkin_port.erlport", "call", [[request, *puts(1)]])
         answers = [read(frame) for frame in frames]
-        assert answers[0][0] == "compiled" and answers[-1][0] == "done", answers[-1]
+        assert [a[0] for a in answers if a[0] != "compiling"][0] == "compiled" and answers[-1][0] == "done", answers[-1]
         draws = [body for kind, _, body in answers if kind == "draws"]
         assert sum(body["count"] for body in draws) == 40_000 and len(draws) > 2
         assert answers[-1][2]["status"] == "complete"

@@ -20,8 +20,11 @@ PORT_TYPES = {
     *(
         "hello",
         "need",
+        "compiling",
         "compiled",
         "progress",
+        "info",
+        "checkpoint",
         "draws",
         "done",
         "diagnosis",

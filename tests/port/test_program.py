@@ -33,8 +33,16 @@ def test_hello() -> None:
             "store": 2**30,
             "tensor": 2**32,
             "rank": 64,
+            "elements": 2**32,
+            "tensors": 2**34,
+            "nesting": 64,
             "nodes": 100_000,
             "requests": 256,
+            "runs": 64,
+            "compile_seconds": 600,
+            "abandoned_seconds": 10,
+            "run_seconds": None,
+            "resident": None,
         }
         assert hello["pid"] == port.process.pid
         port.send("ping", 2**64 - 1)

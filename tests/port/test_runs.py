@@ -134,7 +134,7 @@ def test_a_draw_larger_than_a_frame_ends_the_run(sampler: nutkin.sampler.Sampler
 def test_cancelled_while_a_part_of_a_chunk_waits(sampler: nutkin.sampler.Sampler, pool: Pool) -> None:
     run, recorder = start(sampler, pool, credit=2, limits=Limits(chunk=2000), draws=100, chains=1)
     recorder.wait(lambda: len(recorder.draws) == 2)
-    run.cancel()
+    run.stop()
     recorder.wait(lambda: recorder.result is not None)
     assert recorder.result["status"] == "cancelled"
     assert recorder.result["chains"][0]["draws"] == sum(body["count"] for body in recorder.draws)
@@ -183,7 +183,7 @@ def one_waits_one_is_parked(sampler: nutkin.sampler.Sampler, pool: Pool) -> tupl
 def test_cancelled_while_chains_wait_for_each_other(sampler: nutkin.sampler.Sampler) -> None:
     pool = Pool(1, "chains")
     run, recorder = one_waits_one_is_parked(sampler, pool)
-    run.cancel()
+    run.stop()
     recorder.wait(lambda: recorder.result is not None)
     assert recorder.result["status"] == "cancelled"
     assert sorted(chain["warmup"] for chain in recorder.result["chains"]) == [10, 10]
