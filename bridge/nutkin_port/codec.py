@@ -8,7 +8,7 @@ from typing import Any
 import msgpack
 import numpy as np
 
-from nutkin.errors import InvalidData, LimitExceeded, ProtocolError
+from nutkin.errors import InvalidCheckpoint, InvalidData, LimitExceeded, ProtocolError
 from nutkin_port import tensors
 
 TENSOR = 1
@@ -69,9 +69,12 @@ def pack_tree(tree: dict[str, Any]) -> bytes:
 
 
 def unpack_tree(content: bytes | memoryview) -> dict[str, Any]:
-    """What `pack_tree` has written. ProtocolError, InvalidData."""
-    _, _, tree = unpack(b"\x93\xa4tree\x00" + bytes(content))
-    check(tree)
+    """What `pack_tree` has written. InvalidCheckpoint."""
+    try:
+        _, _, tree = unpack(b"\x93\xa4tree\x00" + bytes(content))
+        check(tree)
+    except (ProtocolError, InvalidData) as error:
+        raise InvalidCheckpoint("the bytes of a checkpoint cannot be read", found=str(error)) from error
     return tree
 
 

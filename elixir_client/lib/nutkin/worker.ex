@@ -54,6 +54,7 @@ defmodule Nutkin.Worker do
   # phase: :starting (a port that has not said hello), :ready, :down (no port; `error` says why)
   # timer: of the start, of the heartbeat, or of the pause while down
   # heard?: whether anything arrived since the last heartbeat
+  # loaded?: whether the engine has said anything, before which it has no time for a sign of life
   # resident: bytes of the program at the last heartbeat
   # recycling: why the program is about to be replaced
   # retired: the programs before this one that have not ended yet
@@ -78,6 +79,7 @@ defmodule Nutkin.Worker do
     retired: Retired.new(),
     flushing?: false,
     heard?: false,
+    loaded?: false,
     log: []
   ]
 
@@ -242,6 +244,12 @@ defmodule Nutkin.Worker do
   end
 
   defp time_is_up(:heartbeat, state) do
+    if not state.loaded? and now() - state.started < state.options.start_timeout,
+      do: start_heartbeat(state),
+      else: silent(state)
+  end
+
+  defp silent(state) do
     message = "the worker has not answered for #{state.options.heartbeat} ms and was killed"
     give_up(state, WorkerExit.exception(message: message, log: Enum.reverse(state.log)))
   end
@@ -281,7 +289,18 @@ defmodule Nutkin.Worker do
 
   defp without_program(state) do
     if state.timer, do: :erlang.cancel_timer(state.timer)
-    %{state | port: nil, os_pid: nil, hello: nil, timer: nil, resident: nil, recycling: nil, log: []}
+
+    %{
+      state
+      | port: nil,
+        os_pid: nil,
+        hello: nil,
+        timer: nil,
+        loaded?: false,
+        resident: nil,
+        recycling: nil,
+        log: []
+    }
   end
 
   defp hopeless?(error), do: match?(%WorkerExit{status: @engine_cannot_start}, error)
@@ -357,12 +376,12 @@ defmodule Nutkin.Worker do
   end
 
   defp receive_event({:pong, pong} = event, id, state) do
-    state = %{state | reported: nil, failures: 0, resident: pong.resident}
+    state = %{state | reported: nil, failures: 0, loaded?: true, resident: pong.resident}
     state |> update(&Requests.arrive(&1, id, event)) |> outgrown()
   end
 
   defp receive_event(event, id, state) do
-    state = update(%{state | reported: nil}, &Requests.arrive(&1, id, event))
+    state = update(%{state | reported: nil, loaded?: true}, &Requests.arrive(&1, id, event))
     # It has taken a request in hand, not more than that.
     if elem(event, 0) in [:need, :compiling], do: state, else: %{state | failures: 0}
   end

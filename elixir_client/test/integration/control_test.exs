@@ -207,18 +207,21 @@ defmodule Nutkin.ControlTest do
       assert parts == whole.data
     end
 
-    test "is the end of a run that is not to be resumed", %{worker: worker} do
-      run = start!(worker, draws: @endless, resume: false)
-      next_draws(run)
-      kill!(os_pid(worker))
-      assert {:error, %WorkerExit{status: 137}} = Nutkin.await(run)
+    test "is replaced under a compilation as well", %{worker: worker} do
+      compiling = Task.async(fn -> Nutkin.compile(Models.slow_to_compile(), worker: worker) end)
+      eventually(fn -> match?({:ok, [%{requests: 1, phase: :ready}]}, Nutkin.info(worker)) end)
+      first = os_pid(worker)
+      kill!(first)
+      eventually(fn -> os_pid(worker) not in [first, nil] end)
+      assert {:ok, [%{requests: 1}]} = Nutkin.info(worker)
+      Task.shutdown(compiling, :brutal_kill)
     end
   end
 
   test "a program that is too large or too old is replaced, and its runs go on" do
     for limit <- [[max_resident: 1_000_000], [max_age: 300]] do
-      worker = start_worker!(port_options([heartbeat: 200] ++ limit))
-      run = start!(worker, draws: 300_000, thin: 3)
+      worker = start_worker!(port_options([heartbeat: 1_000] ++ limit))
+      run = start!(worker, draws: @endless)
       next_draws(run)
       first = os_pid(worker)
       eventually(fn -> os_pid(worker) not in [first, nil] end, 10_000)

@@ -157,10 +157,13 @@ defmodule Nutkin.FailuresTest do
     assert {:ok, %{blobs: %{bytes: ^kept}}} = Nutkin.ping(worker)
   end
 
-  test "a program that is killed while it samples: an error at once, and the next call works", %{
-    worker: worker
-  } do
-    {:ok, run} = Nutkin.start_run(Models.mean(), data: [y: [1.0]], draws: @endless, worker: worker)
+  test "a program that is killed under a run that is not to be resumed: an error at once, and the next call works",
+       %{
+         worker: worker
+       } do
+    {:ok, run} =
+      Nutkin.start_run(Models.mean(), data: [y: [1.0]], draws: @endless, resume: false, worker: worker)
+
     ref = run.ref
     assert_receive {^ref, {:draws, _}}, 60_000
     {:ok, [%{os_pid: os_pid}]} = Nutkin.info(worker)

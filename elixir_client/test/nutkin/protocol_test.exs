@@ -28,7 +28,8 @@ defmodule Nutkin.ProtocolTest do
       types = for path <- @frames, {:ok, [type, _, _]} = path |> File.read!() |> Msgpack.decode(), do: type
 
       assert types |> Enum.uniq() |> Enum.sort() ==
-               ~w(compiled diagnosis done draws error evaluated hello log need part pong progress shapes value)
+               ~w(checkpoint compiled compiling diagnosis done draws error evaluated hello info log need part pong) ++
+                 ~w(progress shapes value)
     end
 
     for path <- @frames do

@@ -160,7 +160,7 @@ defmodule Nutkin.WorkerTest do
     end
 
     test "by a frame that wedges the port: the heartbeat finds out" do
-      worker = start_worker!(fault_options("sends_huge_header", heartbeat: 300))
+      worker = start_worker!(fault_options("sends_huge_header", heartbeat: 300, start_timeout: 500))
       assert {:error, %WorkerExit{} = error} = Nutkin.ping(worker, 5_000)
       assert Exception.message(error) =~ "has not answered for 300 ms"
     end
