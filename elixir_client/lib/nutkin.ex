@@ -113,8 +113,12 @@ defmodule Nutkin do
   Takes the options #{Enum.map_join(@sampling ++ [:timeout, :on_progress], ", ", &"`#{inspect(&1)}`")} of `Nutkin.Options`.
 
   When `:timeout` milliseconds are over, the run is cancelled and what it has drawn is the result, with the status
-  `:timeout`; without any draw it is a `Nutkin.Error.Timeout`. A compilation cannot be interrupted: after a timeout
-  during one, the worker finishes it, and the next run of the model finds it done.
+  `:timeout`; without any draw it is a `Nutkin.Error.Timeout`. A compilation cannot be interrupted: after a timeout during
+  one it goes on for ten seconds, so that whoever asks again may find it done; then, or as soon as another model needs
+  the compiler, the program is replaced, and its other runs go on in the next one.
+
+  When the program ends under a run, the run goes on with the next one, from its last checkpoint (see `:checkpoint_every`):
+  no draw is missing, and none comes twice. `resume: false` makes it a `Nutkin.Error.WorkerExit` instead.
 
   The default of `:seed` is 0, so a run that is repeated gives the same draws; give another seed for others.
   """

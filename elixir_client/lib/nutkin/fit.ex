@@ -67,8 +67,10 @@ defmodule Nutkin.Fit do
   # The chunks of a chain are kept latest first.
   @doc false
   @spec put(t(), Protocol.event()) :: t()
-  def put(%__MODULE__{} = fit, {:compiled, compiled}) do
-    %{fit | compiled: compiled, seconds: %{fit.seconds | compile: compiled.seconds}}
+  def put(%__MODULE__{} = fit, {:compiling, _}), do: %{fit | status: :compiling}
+
+  def put(fit, {:compiled, compiled}) do
+    %{fit | status: nil, compiled: compiled, seconds: %{fit.seconds | compile: compiled.seconds}}
   end
 
   def put(fit, {:draws, %Draws{phase: phase, chain: chain} = draws}) do

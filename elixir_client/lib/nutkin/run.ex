@@ -5,6 +5,7 @@ defmodule Nutkin.Run do
   `Nutkin.sample/2` waits for a run, `Nutkin.stream/2` makes it an enumerable. With `Nutkin.start_run/2` the consumer
   receives messages instead, `{run.ref, event}`:
 
+    * `{:compiling, %{}}` - the model is compiled now, which takes seconds; not for one that is at hand
     * `{:compiled, info}` - see `t:Nutkin.Protocol.compiled/0`
     * `{:progress, %Nutkin.Progress{}}`
     * `{:draws, %Nutkin.Draws{}}`
@@ -47,8 +48,10 @@ defmodule Nutkin.Run do
           {:noreply, put_in(state.progress[progress.chain], progress)}
         end
 
-        def handle_info({ref, {:compiled, _info}}, %{ref: ref} = state), do: {:noreply, state}
-        def handle_info({ref, {:resumed, _error}}, %{ref: ref} = state), do: {:noreply, state}
+        def handle_info({ref, {name, _}}, %{ref: ref} = state) when name in [:compiling, :compiled, :resumed] do
+          {:noreply, state}
+        end
+
         def handle_info({ref, {:done, done}}, %{ref: ref} = state), do: {:noreply, ended(state, done.status)}
         def handle_info({ref, {:error, error}}, %{ref: ref} = state), do: {:noreply, ended(state, error)}
 
@@ -171,19 +174,16 @@ defmodule Nutkin.Run do
 
   defp finish_late(run, fit, timeout) do
     cancel(run)
+    error = Timeout.exception(timeout: timeout, hint: Client.hint(fit.status))
 
     case collect(run, fit, Client.deadline(@grace)) do
-      {:ended, {:ok, %Fit{status: :cancelled} = fit}} -> late(fit, timeout)
+      {:ended, {:ok, %Fit{status: :cancelled} = fit}} -> late(fit, error)
       {:ended, result} -> result
-      {:time_is_up, fit} -> late(fit, timeout)
+      {:time_is_up, fit} -> late(fit, error)
     end
   end
 
-  defp late(fit, timeout) do
-    if Fit.empty?(fit),
-      do: {:error, Timeout.exception(timeout: timeout)},
-      else: {:ok, %{fit | status: :timeout}}
-  end
+  defp late(fit, error), do: if(Fit.empty?(fit), do: {:error, error}, else: {:ok, %{fit | status: :timeout}})
 
   defp collect(run, fit, deadline) do
     case Client.next(run.worker, run.ref, deadline) do
@@ -195,7 +195,7 @@ defmodule Nutkin.Run do
         if on_progress = run.options[:on_progress], do: on_progress.(progress)
         collect(run, fit, deadline)
 
-      {name, _} = event when name in [:compiled, :resumed] ->
+      {name, _} = event when name in [:compiling, :compiled, :resumed] ->
         collect(run, Fit.put(fit, event), deadline)
 
       {:done, _} = event ->

@@ -133,7 +133,7 @@ defmodule Nutkin.Worker.Client do
     case submit(worker, request) do
       {:ok, worker, ref} ->
         try do
-          receive_all(worker, ref, request.type, {deadline, timeout}, acc, fun)
+          receive_all(worker, ref, request.type, {deadline, timeout, nil}, acc, fun)
         after
           close(worker, ref)
         end
@@ -143,16 +143,28 @@ defmodule Nutkin.Worker.Client do
     end
   end
 
-  defp receive_all(worker, ref, type, {deadline, timeout} = until, acc, fun) do
+  defp receive_all(worker, ref, type, {deadline, timeout, status} = until, acc, fun) do
     case next(worker, ref, deadline) do
       :timeout ->
-        {{:error, Timeout.exception(timeout: timeout)}, acc}
+        {{:error, Timeout.exception(timeout: timeout, hint: hint(status))}, acc}
+
+      {:compiling, _} ->
+        receive_all(worker, ref, type, {deadline, timeout, :compiling}, acc, fun)
 
       event ->
         if Request.last?(type, event),
           do: {event, acc},
           else: receive_all(worker, ref, type, until, fun.(event, acc), fun)
     end
+  end
+
+  @doc "What to do about a timeout, by what was being done."
+  @spec hint(:compiling | nil) :: String.t() | nil
+  def hint(nil), do: nil
+
+  def hint(:compiling) do
+    "it was still being compiled, which cannot be interrupted: give it more time, or compile it ahead with " <>
+      "Nutkin.compile/2. For some seconds the worker goes on with it, then its program is replaced"
   end
 
   @doc "Grants `chunks` more draws messages."

@@ -158,8 +158,8 @@ defmodule Nutkin.Worker.Entry do
     end
   end
 
-  def note(entry, {name, _}) when name in [:compiled, :part] do
-    if name == :compiled and MapSet.member?(entry.told, name),
+  def note(entry, {name, _}) when name in [:compiling, :compiled, :part] do
+    if name != :part and MapSet.member?(entry.told, name),
       do: {:keep, entry},
       else: {:tell, %{entry | told: MapSet.put(entry.told, name)}}
   end
