@@ -1,4 +1,8 @@
-"""`log` messages: what the program itself has to say, and every line that arrives on the pipes behind fds 1 and 2."""
+"""`log` messages: what the program itself has to say, and every line that arrives on the pipes behind fds 1 and 2.
+
+Whoever prints without end must neither flood the client nor be held up, since it may be a chain that prints: the pipes
+are always read, and beyond a number of lines in a second the rest is counted only.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ import os
 import selectors
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable
 
@@ -14,6 +19,7 @@ from nutkin_port import descriptors
 
 MAX_LINE = 4096
 KEPT_BEFORE_HELLO = 1000
+BURST, LINES_PER_SECOND = 1000, 100
 QUIET_SECONDS = 0.2  # after which a line without its end is sent as it is
 
 Send = Callable[[str, int, dict], None]
@@ -26,6 +32,8 @@ class Logs:
         self._lock = threading.Lock()
         self._send: Send | None = None
         self._held: collections.deque[dict] = collections.deque(maxlen=KEPT_BEFORE_HELLO)
+        self._allowance, self._allowed_at = float(BURST), time.monotonic()
+        self._left_out = 0
         self._pipes = {stdout: "stdout", stderr: "stderr"}
         self._thread = threading.Thread(target=self._pump, name="logs", daemon=True)
         self._thread.start()
@@ -43,17 +51,39 @@ class Logs:
         sys.stderr.flush()
         descriptors.release_output()
         self._thread.join(timeout=1.0)  # a child process may keep a pipe open
+        with self._lock:
+            self._say_what_was_left_out()
 
     def emit(self, level: str, source: str, text: str) -> None:
         """One message a line; longer lines are cut."""
         for line in text.splitlines():
             for piece in _pieces(line):
-                body = {"level": level, "source": source, "text": piece}
                 with self._lock:
-                    if self._send is None:
-                        self._held.append(body)
-                    else:
-                        self._send("log", 0, body)
+                    if self._may_say_more(1):
+                        self._allowance -= 1
+                        self._say_what_was_left_out()
+                        self._deliver({"level": level, "source": source, "text": piece})
+
+    def _may_say_more(self, lines: int) -> bool:
+        """Whether one line may be said; if not, so many are left out."""
+        now = time.monotonic()
+        earned = LINES_PER_SECOND * (now - self._allowed_at)
+        self._allowance, self._allowed_at = min(BURST, self._allowance + earned), now
+        if self._allowance < 1:
+            self._left_out += lines
+        return self._allowance >= 1
+
+    def _say_what_was_left_out(self) -> None:
+        if self._left_out:
+            text = f"{self._left_out} lines that came too fast were left out"
+            self._left_out = 0
+            self._deliver({"level": "warning", "source": "nutkin", "text": text})
+
+    def _deliver(self, body: dict) -> None:
+        if self._send is None:
+            self._held.append(body)
+        else:
+            self._send("log", 0, body)
 
     def emit_traceback(self, error: BaseException) -> None:
         self.emit("error", "nutkin", "".join(traceback.format_exception(error)))
@@ -81,6 +111,9 @@ class Logs:
                         self._emit_lines(descriptor, [rest])
 
     def _emit_lines(self, descriptor: int, lines: list[bytes]) -> None:
+        with self._lock:
+            if lines and not self._may_say_more(len(lines)):
+                return  # not even decoded: whoever prints so much is slowed down as little as can be
         source = self._pipes[descriptor]
         level = "info" if source == "stdout" else "warning"
         for line in lines:

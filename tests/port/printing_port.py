@@ -1,4 +1,5 @@
-"""The port program, in a process that prints: while the engine is imported, and at every SIGUSR1."""
+"""The port program, in a process that prints: while the engine is imported, and at every SIGUSR1; without end from
+SIGUSR2 on, FLOOD bytes in all."""
 
 from __future__ import annotations
 
@@ -6,11 +7,13 @@ import ctypes
 import os
 import signal
 import sys
+import threading
 from importlib.abc import MetaPathFinder
 
 from nutkin_port.__main__ import main
 
 LONG_LINE = "é" * 5000
+FLOOD = 10**9
 
 
 class PrintingFinder(MetaPathFinder):
@@ -35,7 +38,21 @@ def shout(*_: object) -> None:
     os.write(2, b"no end of line")
 
 
+def flood(*_: object) -> None:
+    lines = b"a line of some words, again and again and again\n" * 20_000
+
+    def write() -> None:
+        for _ in range(FLOOD // len(lines)):
+            rest = memoryview(lines)
+            while rest:
+                rest = rest[os.write(1, rest) :]
+        os.write(1, b"the last line\n")
+
+    threading.Thread(target=write, daemon=True).start()
+
+
 if __name__ == "__main__":
+    signal.signal(signal.SIGUSR2, flood)
     sys.meta_path.insert(0, PrintingFinder())
     signal.signal(signal.SIGUSR1, shout)
     main()

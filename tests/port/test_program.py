@@ -152,6 +152,30 @@ def test_everything_printed_becomes_log_messages() -> None:
         assert port.exit_status() == 0
 
 
+def test_a_flood_of_output_neither_fills_memory_nor_holds_anything_up() -> None:
+    with PortClient(module="port.printing_port") as port:
+        port.hello()
+        port.send("ping", 1)
+        before = port.until("pong", id=1)[0].body["resident"]
+        port.signal(signal.SIGUSR2)
+        lines, left_out, pings = 0, 0, 1
+        while True:
+            pings += 1
+            port.send("ping", pings)
+            pong, logs = port.until("pong", id=pings)
+            assert pong.body["resident"] < before + 50 * 2**20
+            texts = [log.body["text"] for log in logs]
+            lines += len(texts)
+            left_out += sum(int(text.split()[0]) for text in texts if "were left out" in text)
+            if left_out > 20_000_000:
+                break
+            time.sleep(0.05)
+        assert lines < 5000
+        port.send("shutdown", 0)
+        assert all("were left out" in message.body["text"] for message in port.rest())
+        assert port.exit_status() == 0
+
+
 def test_sigterm_answers_open_requests_and_ends_the_program() -> None:
     with PortClient() as port:
         port.hello()
