@@ -505,7 +505,7 @@ class Requests:
     def _error_body(self, error: Exception) -> dict[str, Any]:
         if isinstance(error, NutkinError):
             return error.body()
-        if isinstance(error, MemoryError):
+        if isinstance(error, MemoryError) or nutkin.compile.is_out_of_memory(error):
             return LimitExceeded("there is not enough memory for the request").body()
         self._logs.emit_traceback(error)
         return {"code": "internal", "message": shortened(f"{type(error).__name__} {_place(error)}: {error}")}

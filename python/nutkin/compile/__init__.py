@@ -9,6 +9,7 @@ from nutkin.compile.evaluation import shapes as shapes
 from nutkin.compile.executables import EXECUTABLES as EXECUTABLES
 from nutkin.compile.executables import Executables as Executables
 from nutkin.compile.executables import compilations as compilations
+from nutkin.compile.executables import is_out_of_memory as is_out_of_memory
 from nutkin.compile.executables import return_free_memory as return_free_memory
 from nutkin.compile.prediction import Prediction as Prediction
 from nutkin.compile.prediction import bind_prediction as bind_prediction

@@ -47,6 +47,11 @@ def compilations() -> int:
     return _count
 
 
+def is_out_of_memory(error: Exception) -> bool:
+    """Whether XLA could not get the memory that a program needs."""
+    return isinstance(error, jax.errors.JaxRuntimeError) and str(error).startswith("RESOURCE_EXHAUSTED")
+
+
 def return_free_memory() -> None:
     """XLA frees some 60 MB after a compilation that glibc would keep."""
     if (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)) is not None:

@@ -202,6 +202,15 @@ defmodule Nutkin.Worker.Requests do
     end
   end
 
+  # Nobody has cancelled it but the program itself, which somebody wants to end: the next one takes it up.
+  defp arrived(requests, %{cancelled?: false, monitor: monitor}, {:done, %{status: :cancelled}})
+       when is_reference(monitor),
+       do: requests
+
+  defp arrived(requests, %{cancelled?: false, monitor: monitor}, {:error, %Error.Cancelled{}})
+       when is_reference(monitor),
+       do: requests
+
   defp arrived(requests, entry, {:info, info}), do: update(requests, Entry.answer(entry, :info, {:ok, info}))
 
   defp arrived(requests, entry, event) do
