@@ -91,10 +91,11 @@ def check(
 
 def check_slots(model: Model, names: Iterable[str]) -> None:
     """Raises InvalidData for a name that is no data slot of the model."""
+    slots = dict.fromkeys(model.slots)
     for name in names:
-        if name not in model.slots:
-            expected = ", ".join(model.slots) or "no data"
-            hint = close_matches(name, dict.fromkeys(model.slots)) if model.slots else None
+        if name not in slots:
+            expected = ", ".join(slots) or "no data"
+            hint = close_matches(name, slots) if slots else None
             raise InvalidData(f"the model has no data slot {name}", node=name, expected=expected, found=name, hint=hint)
 
 
