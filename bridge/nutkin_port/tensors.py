@@ -13,7 +13,7 @@ from functools import cache
 
 import numpy as np
 
-from nutkin.errors import InvalidData
+from nutkin.errors import InvalidData, LimitExceeded
 from nutkin.model.types import DTYPES, NAMES, bits, kind
 from nutkin_port.limits import Limits
 
@@ -80,9 +80,13 @@ def from_bytes(data: Buffer, type_name: str, shape: tuple[int, ...], *, big_endi
             expected=f"{expected} bytes for {type_name}{list(shape)}",
             found=f"{len(data)} bytes",
         )
+    if (count := math.prod(shape)) > Limits.tensor:  # of less than a byte each, and of one in an array
+        raise LimitExceeded(
+            "a tensor is too large", expected=f"at most {Limits.tensor} elements", found=f"{count} elements"
+        )
     raw = np.frombuffer(data, np.uint8)
     if bits(type_name) < 8:
-        array = _unpack(raw, type_name, math.prod(shape))
+        array = _unpack(raw, type_name, count)
     else:
         array = (_swapped(raw, type_name) if big_endian else raw).view(DTYPES[type_name])
     array = array.reshape(shape)
