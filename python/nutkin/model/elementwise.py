@@ -222,6 +222,13 @@ def as_type(operands: Operands) -> Plan:
 def bitcast(operands: Operands) -> Plan:
     """The same bits read as another type of the same size."""
     spec, wanted = operands.first, operands.options["type"]
+    if is_complex(wanted) != is_complex(spec.type):
+        raise InvalidModel(
+            "bitcast makes no complex numbers, and nothing of them",
+            expected="real types",
+            found=f"{spec.type} as {wanted}",
+            hint="complex(real, imag) makes them, real and imag take their parts",
+        )
     if bits(wanted) != bits(spec.type) or (is_float(wanted) and bits(wanted) > bits(operands.precision)):
         raise InvalidModel(
             "bitcast keeps the size, and makes no floats above the precision of the model",

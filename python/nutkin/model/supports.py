@@ -121,14 +121,14 @@ def _has_unit_diagonal(x: Any) -> Any:
 
 def _factorizable(x: Any) -> Any:
     """As a type for which there is linear algebra."""
-    return x if x.dtype in (np.float32, np.float64) else x.astype(np.float64)
+    return x if x.dtype in (np.float32, np.float64, np.complex64, np.complex128) else x.astype(np.float64)
 
 
 def _is_symmetric(x: Any) -> Any:
-    """Up to rounding."""
+    """Up to rounding; of complex numbers, whether it is Hermitian."""
     x = _factorizable(x)
     scale = abs(x).max((-2, -1), keepdims=True)
-    return (abs(x - x.swapaxes(-2, -1)) <= _TOLERANCE * scale).all((-2, -1))
+    return (abs(x - x.swapaxes(-2, -1).conj()) <= _TOLERANCE * scale).all((-2, -1))
 
 
 def _is_covariance(x: Any) -> Any:
