@@ -116,8 +116,12 @@ def _remainder(x: Array, y: Array) -> Array:
 
 
 def _abs(operands: Operands) -> Plan:
-    is_real = not is_complex(operands.first.type)
-    return (_arithmetic(jnp.abs) if is_real else complex_numbers.absolute)(operands)
+    spec = operands.first
+    if is_complex(spec.type):
+        return complex_numbers.absolute(operands)
+    # Integers of less than a byte in a larger type: JAX has no absolute value of them.
+    computed = "s32" if is_integer(spec.type) and bits(spec.type) < 8 else spec.type
+    return Plan(spec.shape, spec.type, (computed,), lambda x: cast(jnp.abs(x), spec.type))
 
 
 def _native(function: Callable[[Array], Array], of_complex: Callable[[Array], Array]) -> Planner:

@@ -235,7 +235,7 @@ def _indexed_axes(of: str, operands: Operands) -> tuple[int, ...]:
     _check_integers(f"the indices of {of}", indices)
     count = indices.shape[-1] if indices.shape else 0
     axes = operands.axes("axes")
-    axes = tuple(range(count)) if axes is None else axes
+    axes = tuple(range(min(count, len(x.shape)))) if axes is None else axes
     if not 1 <= count == len(axes) <= len(x.shape) or list(axes) != sorted(axes):
         raise InvalidModel(
             f"the last axis of the indices of {of} has an index for each axis named, and axes ascend",
