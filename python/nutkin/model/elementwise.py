@@ -164,7 +164,7 @@ def _pow(operands: Operands) -> Plan:
         return Plan(shape, merged, (merged, merged), lambda x, _: lax.integer_pow(x, int(exponent)))
     if is_integer(merged):
         # In 64 bits, whose low bits are the result: jnp.power knows no types of less than a byte.
-        return Plan(shape, merged, ("s64", "s64"), lambda x, y: cast(jnp.power(x, y), merged))
+        return Plan(shape, merged, ("s64", "s64"), lambda x, y: cast(jnp.power(x, jnp.asarray(y)), merged))
     return Plan(shape, merged, (merged, merged), jnp.power)
 
 
