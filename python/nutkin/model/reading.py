@@ -97,6 +97,8 @@ def _check_node(nodes: Sequence[Node], place: int, path: str, index: int) -> Non
         where = f"{path}.nodes[{place}].{at}"
         return InvalidModel(f"{label(node)}: {message}", node=label(node), index=index, path=where, **fields)
 
+    if not _is_nested(getattr(node, "dist", ""), MAX_NESTING):
+        raise _too_deep("combinations of distributions")
     for at, reference in references(node).items():
         if reference >= place:
             raise wrong(
@@ -125,8 +127,6 @@ def _check_node(nodes: Sequence[Node], place: int, path: str, index: int) -> Non
                 found=str(node.value),
                 hint="send other values as a blob",
             )
-    if not _is_nested(getattr(node, "dist", ""), MAX_NESTING):
-        raise _too_deep("combinations of distributions")
     if isinstance(node, Call):
         for option, value in node.opts.items():
             if not _is_plain(value):
