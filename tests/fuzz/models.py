@@ -95,7 +95,10 @@ class ModelWriter:
         if kind == 1:
             arguments = len(references) + len(captures)
             node = {"kind": "while", "init": references, "captures": captures}
-            node |= {"condition": self._body(arguments, 1, depth), "body": self._body(arguments, len(references), depth)}
+            node |= {
+                "condition": self._body(arguments, 1, depth),
+                "body": self._body(arguments, len(references), depth),
+            }
             return self._fields(node, max_steps=self._size)
         if kind == 2:
             sides = {side: self._body(len(captures), 1, depth) for side in ("on_true", "on_false")}
@@ -146,7 +149,9 @@ class ModelWriter:
         return random.choice(NUMBERS)
 
     def _integer(self) -> int:
-        return self.random.choice(LARGE) if self.random.random() < 0.1 else self.random.choice([0, 1, 1, 2, 3, -1, -2, 4])
+        return (
+            self.random.choice(LARGE) if self.random.random() < 0.1 else self.random.choice([0, 1, 1, 2, 3, -1, -2, 4])
+        )
 
     def _distribution(self, depth: int, count: int | None = None) -> dict[str, Any]:
         dist, names = self._named_distribution(depth)
@@ -203,7 +208,9 @@ class ModelWriter:
 
     def _type(self) -> str:
         random = self.random
-        return random.choice(["f64", "f64", "f32", "s64", "u8"]) if random.random() < 0.7 else random.choice(list(DTYPES))
+        return (
+            random.choice(["f64", "f64", "f32", "s64", "u8"]) if random.random() < 0.7 else random.choice(list(DTYPES))
+        )
 
     def _transform(self) -> str:
         return self.random.choice(list(TRANSFORMS))

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import copy
+from collections.abc import Mapping
 from random import Random
-from typing import Any
 
 import jax
 import numpy as np
@@ -17,10 +17,10 @@ import nutkin.compile
 from fuzz.damage import damage_tree
 from fuzz.models import ModelWriter, arrays
 from nutkin.errors import InvalidData, InvalidModel, InvalidOption, LimitExceeded, ProtocolError
-from nutkin.model import check, read
+from nutkin.model import Program, Spec, check, read
 from nutkin.model.evaluation import apply
 from nutkin.model.plan import SEVERAL
-from nutkin.model.steps import Application
+from nutkin.model.steps import Application, Likelihood, Step
 from nutkin.model.types import DTYPES
 from nutkin_port import codec, messages, nx_serialize, tensors, terms
 from nutkin_port.store import Upload
@@ -78,49 +78,44 @@ def fuzz_model(random: Random) -> str:
     if random.random() < 0.4:
         for _ in range(random.choice([1, 1, 2])):
             damage_tree(tree, random)
-    precision = random.choice(["f64", "f64", "f32"])
     outcome = "refused"
     with contextlib.suppress(*ERRORS):
-        model = read(tree)
-        program = check(model, writer.data, writer.blobs, precision=precision)
+        precision = random.choice(["f64", "f64", "f32"])
+        program = check(read(tree), writer.data, writer.blobs, precision=precision)
         outcome = "checked"
         if all(spec.size <= SMALL for step in program.steps for spec in _specs(step)):
-            _trace_steps(program)
-            data, blobs = (arrays(specs, random) for specs in (writer.data, writer.blobs))
-            _trace_density(model, data, blobs, precision)
+            trace(program, *(arrays(specs, random) for specs in (writer.data, writer.blobs)))
             outcome = "traced"
     return outcome
 
 
-def _specs(step: Any) -> tuple[Any, ...]:
+def trace(program: Program, data: Mapping[str, np.ndarray], blobs: Mapping[bytes, np.ndarray]) -> None:
+    """What XLA would compile of a checked model: each step, the log density, its gradient, the outputs."""
+    for step in program.steps:
+        if isinstance(step, Application) and all(program.steps[index].spec.type != SEVERAL for index in step.args):
+            _trace_step(program, step)
+    target = nutkin.compile.bind(program.model, data, blobs, precision=program.precision)
+    steps = target.density.program.steps
+    if any(isinstance(step, Likelihood) for step in steps):
+        return  # what it prepares of the data is known only when they are
+    given = {index: _abstract(steps[index].spec) for index in target.density.given if index not in target.inlined}
+    position = _abstract(Spec((target.dimension,), program.precision))
+    jax.eval_shape(jax.value_and_grad(target.log_density), position, given)
+    jax.eval_shape(target.outputs, position, given)
+
+
+def _trace_step(program: Program, step: Application) -> None:
+    """Of operands as they were planned for, it gives what its plan says."""
+    specs = {index: program.steps[index].spec for index in step.args}
+    operands = {index: _abstract(spec) for index, spec in specs.items() if spec.literal is None}
+    found = jax.eval_shape(lambda values: apply(program.steps, step, values), operands)
+    found = found if step.spec.type == SEVERAL else (found,)
+    assert [(x.shape, x.dtype) for x in found] == [(spec.shape, DTYPES[spec.type]) for spec in _specs(step)], step.node
+
+
+def _specs(step: Step) -> tuple[Spec, ...]:
     return step.plan.elements if step.spec.type == SEVERAL else (step.spec,)
 
 
-def _trace_steps(program: Any) -> None:
-    """Each application gives, of operands of the shapes that it was planned for, what its plan says."""
-    for step in program.steps:
-        if not isinstance(step, Application) or any(program.steps[i].spec.type == SEVERAL for i in step.args):
-            continue
-        operands = {
-            i: jax.ShapeDtypeStruct(program.steps[i].spec.shape, DTYPES[program.steps[i].spec.type])
-            for i in step.args
-            if program.steps[i].spec.literal is None
-        }
-        found = jax.eval_shape(lambda values, step=step: apply(program.steps, step, values), operands)
-        found = found if step.spec.type == SEVERAL else (found,)
-        assert [(x.shape, x.dtype) for x in found] == [(s.shape, DTYPES[s.type]) for s in _specs(step)], step.node
-
-
-def _trace_density(model: Any, data: Any, blobs: Any, precision: str) -> None:
-    """The log density, as it is sampled, its gradient, and the outputs."""
-    target = nutkin.compile.bind(model, data, blobs, precision=precision)
-    if any(step.data for step in target.density.program.steps if hasattr(step, "prepare")):
-        return  # what a likelihood prepares is known only to the compiled program
-    given = {
-        index: jax.ShapeDtypeStruct(target.density.program.steps[index].spec.shape, DTYPES[target.density.program.steps[index].spec.type])
-        for index in target.density.given
-        if index not in target.inlined
-    }
-    position = jax.ShapeDtypeStruct((target.dimension,), np.dtype(DTYPES[precision]))
-    jax.eval_shape(jax.value_and_grad(target.log_density), position, given)
-    jax.eval_shape(target.outputs, position, given)
+def _abstract(spec: Spec) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(spec.shape, DTYPES[spec.type])

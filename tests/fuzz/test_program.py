@@ -112,7 +112,7 @@ def test_damaged_frames_are_answered_or_end_the_program() -> None:
         random = Random(seed)
         with PortClient() as port:
             port.hello()
-            for id in range(40):
+            for _ in range(40):
                 frame = damage_bytes(random.choice(FRAMES), random)
                 try:
                     is_message = codec.unpack(frame) is not None

@@ -125,7 +125,9 @@ def dynamic_slice(operands: Operands) -> Plan:
 def put_slice(operands: Operands) -> Plan:
     """x with a window replaced by the last operand; the starts are between the two."""
     if len(operands.specs) < 2:
-        raise InvalidModel("wrong number of operands", expected="x, starts and an update", found=str(len(operands.specs)))
+        raise InvalidModel(
+            "wrong number of operands", expected="x, starts and an update", found=str(len(operands.specs))
+        )
     x, *starts, update = operands.specs
     merged = Operands((x, update), {}, operands.precision).merged()
     if len(starts) > len(x.shape) or len(update.shape) != len(x.shape):

@@ -25,7 +25,6 @@ from nutkin.model.ir import (
     references,
 )
 
-
 MAX_NESTING = 20
 """Of bodies within bodies, and of combinations of distributions: what a message has room for, about."""
 
