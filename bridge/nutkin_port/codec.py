@@ -8,7 +8,7 @@ from typing import Any
 import msgpack
 import numpy as np
 
-from nutkin.errors import InvalidCheckpoint, InvalidData, LimitExceeded, ProtocolError
+from nutkin.errors import InvalidCheckpoint, InvalidData, LimitExceeded, NutkinError, ProtocolError
 from nutkin_port import tensors
 
 TENSOR = 1
@@ -78,14 +78,14 @@ def unpack_tree(content: bytes | memoryview) -> dict[str, Any]:
     try:
         _, _, tree = unpack(b"\x93\xa4tree\x00" + bytes(content))
         check(tree)
-    except (ProtocolError, InvalidData) as error:
+    except (ProtocolError, InvalidData, LimitExceeded) as error:
         raise InvalidCheckpoint("the bytes of a checkpoint cannot be read", found=str(error)) from error
     return tree
 
 
 def check(body: dict[str, Any], nesting: int = MAX_DEPTH) -> None:
     """Checks what msgpack allows and messages do not: nesting deeper than `nesting`, keys that are not strings, other
-    extension types, floats that are not finite. ProtocolError, or InvalidData for an unreadable tensor.
+    extension types, floats that are not finite. ProtocolError; of an unreadable tensor InvalidData, LimitExceeded.
     """
     level: list[Any] = [body]
     for _ in range(nesting - 1):  # the message itself is the first level
@@ -106,7 +106,7 @@ def _children(container: dict[str, Any] | list[Any]) -> list[Any]:
     types = set(map(type, values))
     for unknown in types - _LEAVES - _CONTAINERS:
         value = next(value for value in values if type(value) is unknown)
-        if isinstance(value, InvalidData):
+        if isinstance(value, NutkinError):
             raise value
         raise ProtocolError(
             "a message holds an unknown extension type",
@@ -131,7 +131,7 @@ class _Hooks:
 
     def __init__(self) -> None:
         self._left = MAX_LENGTH
-        self._error: InvalidData | None = None
+        self._error: NutkinError | None = None
 
     def count(self, value: Any) -> Any:
         self._left -= 1
@@ -148,7 +148,7 @@ class _Hooks:
             return self._error
         try:
             return tensors.decode(payload).copy()  # aligned, and independent of the frame
-        except InvalidData as error:
+        except (InvalidData, LimitExceeded) as error:
             self._error = error  # in the tensor's place, until `check` raises it: by then the message's id is known
             return error
 

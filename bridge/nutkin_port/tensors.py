@@ -80,13 +80,13 @@ def from_bytes(data: Buffer, type_name: str, shape: tuple[int, ...], *, big_endi
             expected=f"{expected} bytes for {type_name}{list(shape)}",
             found=f"{len(data)} bytes",
         )
-    if (count := math.prod(shape)) > Limits.tensor:  # of less than a byte each, and of one in an array
-        raise LimitExceeded(
-            "a tensor is too large", expected=f"at most {Limits.tensor} elements", found=f"{count} elements"
-        )
+    # Elements of less than a byte take one in an array; and NumPy knows no larger axes, not even beside one of size 0.
+    if math.prod(size or 1 for size in shape) > Limits.tensor:
+        expected = f"at most {Limits.tensor} elements"
+        raise LimitExceeded("a tensor is too large", expected=expected, found=str(list(shape)))
     raw = np.frombuffer(data, np.uint8)
     if bits(type_name) < 8:
-        array = _unpack(raw, type_name, count)
+        array = _unpack(raw, type_name, math.prod(shape))
     else:
         array = (_swapped(raw, type_name) if big_endian else raw).view(DTYPES[type_name])
     array = array.reshape(shape)

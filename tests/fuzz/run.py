@@ -2,10 +2,10 @@
 
     python -m fuzz.run --minutes 10                     # every target in turn, for as long together
     python -m fuzz.run --target model --minutes 5
-    python -m fuzz.run --target model crash-1234…       # what it has found, once more
+    python -m fuzz.run --target model tests/fuzz/.found/crash-1234…   # what it has found, once more
 
 Each target runs in a process of its own, guided by Atheris (libFuzzer), which is installed into `.environment` here.
-What it learns stays in `.corpus`; an input that shows a defect is left in the working folder, and ends the run.
+What it learns stays in `.corpus`; an input that shows a defect is left in `.found`, and ends the run.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from random import Random
 HERE = Path(__file__).resolve().parent
 REQUIREMENTS = HERE / "requirements.txt"
 ENVIRONMENT = HERE / ".environment" / f"{sys.implementation.cache_tag}"
-CORPUS = HERE / ".corpus"
+CORPUS, FOUND = HERE / ".corpus", HERE / ".found"
 TARGETS = ("frame", "nx_file", "term", "payload", "model")
 SECONDS, MEBIBYTES = 20, 4096  # of one input, and of a process
 CLEARED_AFTER = 2000  # models: JAX keeps what it has traced
@@ -67,7 +67,7 @@ def main() -> int:
         command = [sys.executable, "-m", "fuzz.run", "--target", target]
         done = subprocess.run([*command, "--minutes", str(options.minutes / len(TARGETS))])
         if done.returncode != 0:
-            print(f"a defect: see above; the same again: python -m fuzz.run --target {target} FILE", file=sys.stderr)
+            print(f"a defect, see above; again: python -m fuzz.run --target {target} {FOUND}/…", file=sys.stderr)
             return 1
     return 0
 
@@ -102,10 +102,12 @@ def _fuzz(target: str, minutes: float, input: Path | None) -> None:
     function = getattr(targets, f"fuzz_{target}")
     known = CORPUS / target
     known.mkdir(parents=True, exist_ok=True)
+    FOUND.mkdir(exist_ok=True)
     for seed in _seeds(target):
         (known / f"seed-{zlib.crc32(seed):08x}").write_bytes(seed)
-    arguments = ["fuzz", f"-timeout={SECONDS}", f"-rss_limit_mb={MEBIBYTES}", "-print_final_stats=1", "-verbosity=0"]
-    limits = [f"-max_total_time={max(1, round(60 * minutes))}", str(known)] if input is None else [str(input)]
+    arguments = ["fuzz", f"-timeout={SECONDS}", f"-rss_limit_mb={MEBIBYTES}", f"-artifact_prefix={FOUND}/"]
+    time = f"-max_total_time={max(1, round(60 * minutes))}"
+    limits = ["-verbosity=0", "-print_final_stats=1", time, str(known)] if input is None else [str(input)]
     atheris.Setup([*arguments, *limits], _of_models(function) if target == "model" else function)
     atheris.Fuzz()
 

@@ -9,6 +9,7 @@ import contextlib
 import copy
 from collections.abc import Mapping
 from random import Random
+from typing import Any
 
 import jax
 import numpy as np
@@ -20,7 +21,7 @@ from nutkin.errors import InvalidData, InvalidModel, InvalidOption, LimitExceede
 from nutkin.model import Program, Spec, check, read
 from nutkin.model.evaluation import apply
 from nutkin.model.plan import SEVERAL
-from nutkin.model.steps import Application, Likelihood, Step
+from nutkin.model.steps import Application, Likelihood, Step, Variable
 from nutkin.model.types import DTYPES
 from nutkin_port import codec, messages, nx_serialize, tensors, terms
 from nutkin_port.store import Upload
@@ -84,7 +85,11 @@ def fuzz_model(random: Random) -> str:
         program = check(read(tree), writer.data, writer.blobs, precision=precision)
         outcome = "checked"
         if all(spec.size <= SMALL for step in program.steps for spec in _specs(step)):
-            trace(program, *(arrays(specs, random) for specs in (writer.data, writer.blobs)))
+            data, blobs = (arrays(specs, random) for specs in (writer.data, writer.blobs))
+            if random.random() < 0.7:
+                trace(program, data, blobs)
+            else:
+                trace_prediction(program, data, blobs, random.choice(["predictions", "log_likelihood"]))
             outcome = "traced"
     return outcome
 
@@ -102,6 +107,26 @@ def trace(program: Program, data: Mapping[str, np.ndarray], blobs: Mapping[bytes
     position = _abstract(Spec((target.dimension,), program.precision))
     jax.eval_shape(jax.value_and_grad(target.log_density), position, given)
     jax.eval_shape(target.outputs, position, given)
+
+
+def trace_prediction(
+    program: Program, data: Mapping[str, np.ndarray], blobs: Mapping[bytes, np.ndarray], of: str
+) -> None:
+    """What XLA would compile for random values or for the log likelihood, of given draws of all parameters."""
+    variables = [step for step in program.steps if isinstance(step, Variable)]
+    draws = {step.name: np.ones((1, 2, *step.spec.shape)) for step in variables} if of == "log_likelihood" else {}
+    prediction = nutkin.compile.bind_prediction(
+        program.model, draws, data, blobs, shape=None if draws else (1, 2), of=of, redraw=None if not draws else ()
+    )
+    predictive = prediction.predictive
+    steps = predictive.program.steps
+    given = {index: _abstract(steps[index].spec) for index in predictive.given if index not in prediction.inlined}
+    drawn = {index: _abstract(Spec(array.shape[2:], "f64")) for index, array in prediction.drawn.items()}
+
+    def draw(drawn: dict[int, Any], given: dict[int, Any]) -> dict[str, Any]:
+        return predictive.draw(jax.random.key(0), drawn, {**prediction.inlined, **given})
+
+    jax.eval_shape(draw, drawn, given)
 
 
 def _trace_step(program: Program, step: Application) -> None:

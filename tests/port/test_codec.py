@@ -103,6 +103,7 @@ def test_numbers_are_finite(number: float) -> None:
     ("value", "error", "message"),
     [
         (msgpack.ExtType(1, b"\x03f64"), InvalidData, "within its header"),
+        (msgpack.ExtType(1, b"\x02u8\x02" + bytes(8) + b"\xff" * 8), LimitExceeded, "too large"),
         (msgpack.ExtType(2, b"abcd"), ProtocolError, "extension type 2"),
         (msgpack.Timestamp(0), ProtocolError, "extension type"),
         ({b"key": 1}, ProtocolError, "not a string"),
@@ -121,7 +122,7 @@ def test_hostile_frames_end_in_a_message_or_an_error(frame: bytes) -> None:
     try:
         _, _, body = codec.unpack(frame)
         codec.check(body)
-    except (ProtocolError, InvalidData):
+    except (ProtocolError, InvalidData, LimitExceeded):
         pass
 
 
