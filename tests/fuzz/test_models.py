@@ -163,6 +163,18 @@ def test_numbers_are_bounded(node: dict) -> None:
     assert "is wrong" in message or "2147483648" in message
 
 
+@pytest.mark.parametrize("array", [np.zeros(2), np.zeros(())])
+def test_a_tensor_is_no_part_of_a_model(array: np.ndarray) -> None:
+    rv = {"kind": "rv", "name": "x", "args": {"mu": 0, "sigma": 0}}
+    scan = {"kind": "scan", "init": [], "length": 2}
+    for node, path in [(array, ""), ({**rv, "dist": array}, ".dist"), ({**scan, "body": array}, ".body")]:
+        with pytest.raises(InvalidModel, match="Expected `object`, got `ndarray`") as raised:
+            read({"version": 1, "nodes": [ONE, node]})
+        assert raised.value.path == f"$.nodes[1]{path}"
+    with pytest.raises(InvalidModel, match="got `ndarray`"):
+        read(array)
+
+
 def test_tensors_of_bodies_are_bounded_too() -> None:
     inner = {"nodes": [call("iota", shape=[2**30, 2**30])], "results": [0]}
     cond = {"kind": "cond", "predicate": 0, "on_true": inner, "on_false": inner}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -50,6 +50,10 @@ def read(tree: object, *, limit: int = 100_000) -> Model:
         model = msgspec.convert(tree, Model, builtin_types=(bytes,))
     except msgspec.ValidationError as error:
         raise _form_error(str(error), tree) from None
+    except IndexError:  # msgspec looks for fields in an array, which has none
+        path, found = next(_foreign(tree, "$"))
+        text = f"Expected `object`, got `{found}` - at `{path}`"
+        raise _form_error(text, tree) from None
     except RecursionError:
         raise _too_deep("combinations of distributions") from None
     _check_nodes(model)
@@ -173,6 +177,18 @@ def _is_plain(value: object, depth: int = 2) -> bool:
     if isinstance(value, int):
         return -(2**63) <= value < 2**64
     return value is None or isinstance(value, str | float)
+
+
+def _foreign(tree: object, path: str) -> Iterator[tuple[str, str]]:
+    """Where in a tree there are values that messages hold but models do not, such as tensors, and their types."""
+    if isinstance(tree, dict):
+        for key, value in tree.items():
+            yield from _foreign(value, f"{path}.{key}")
+    elif isinstance(tree, list | tuple):
+        for place, value in enumerate(tree):
+            yield from _foreign(value, f"{path}[{place}]")
+    elif not isinstance(tree, str | bytes | int | float | None):
+        yield path, type(tree).__name__
 
 
 _PLACE = re.compile(r" - at (?:`key` in )?`(\$(?:\.\w+|\[(?:\d+|\.\.\.)\])*)`$")
