@@ -1,8 +1,8 @@
-# demo, posteriordb, test, calibrate, lint, bench. Each prepares what it needs first (scripts/environment.sh), once.
+# demo, posteriordb, test, fuzz, calibrate, lint, bench. Each prepares what it needs first (scripts/environment.sh), once.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
-.PHONY: setup demo posteriordb test calibrate lint bench clean
+.PHONY: setup demo posteriordb test fuzz calibrate lint bench clean
 
 prepare = environment=$$(./scripts/environment.sh); eval "$$environment"
 
@@ -35,6 +35,12 @@ test: lint
 	export MIX_ENV=test MIX_BUILD_PATH="$$NUTKIN_BUILD/test"
 	mix compile --warnings-as-errors </dev/null
 	mix test </dev/null
+
+# Hostile input, guided by coverage: the decoders and the check of models. MINUTES=10 for longer; tests/fuzz/run.py.
+fuzz:
+	@$(prepare)
+	export JAX_PLATFORMS=cpu PYTHONPATH=python:bridge:tests
+	python -m fuzz.run --minutes $(or $(MINUTES),2)
 
 # Simulation-based calibration of the sampler, with and without the rewrites of the gradient. Takes minutes.
 calibrate:

@@ -8,11 +8,14 @@ from typing import Any
 import msgpack
 import numpy as np
 
-from nutkin.errors import InvalidCheckpoint, InvalidData, LimitExceeded, ProtocolError
+from nutkin.errors import InvalidCheckpoint, InvalidData, LimitExceeded, NutkinError, ProtocolError
 from nutkin_port import tensors
 
 TENSOR = 1
 MAX_DEPTH = 64
+MAX_LENGTH = 2**20
+"""Of a list; and how many maps, lists and tensors a message may hold. Each takes some hundred bytes of memory, and as
+little as one of the frame: a model of all the nodes that are allowed has not as many."""
 MAX_ID = 2**64 - 1
 
 _CONTAINERS = {dict, list}
@@ -33,11 +36,11 @@ def pack(kind: str, id: int, body: dict[str, Any], *, limit: int) -> bytes:
 
 
 def unpack(frame: bytes | bytearray) -> tuple[str, int, dict[str, Any]]:
-    """The `[type, id, body]` of a frame. ProtocolError: the stream cannot be trusted any more.
+    """The `[type, id, body]` of a frame. ProtocolError, LimitExceeded: the stream cannot be trusted any more.
 
     The body is not checked yet: see `check`.
     """
-    size = len(frame)
+    size, hooks = len(frame), _Hooks()
     try:
         message = msgpack.unpackb(
             frame,
@@ -45,10 +48,12 @@ def unpack(frame: bytes | bytearray) -> tuple[str, int, dict[str, Any]]:
             strict_map_key=True,
             max_str_len=size,
             max_bin_len=size,
-            max_array_len=size,
+            max_array_len=min(size, MAX_LENGTH),
             max_map_len=size,
             max_ext_len=size,
-            ext_hook=_decode,
+            list_hook=hooks.count,
+            object_hook=hooks.count,
+            ext_hook=hooks.decode,
         )
     except (ValueError, MemoryError) as error:
         reason = str(error) or type(error).__name__
@@ -73,14 +78,14 @@ def unpack_tree(content: bytes | memoryview) -> dict[str, Any]:
     try:
         _, _, tree = unpack(b"\x93\xa4tree\x00" + bytes(content))
         check(tree)
-    except (ProtocolError, InvalidData) as error:
+    except (ProtocolError, InvalidData, LimitExceeded) as error:
         raise InvalidCheckpoint("the bytes of a checkpoint cannot be read", found=str(error)) from error
     return tree
 
 
 def check(body: dict[str, Any], nesting: int = MAX_DEPTH) -> None:
     """Checks what msgpack allows and messages do not: nesting deeper than `nesting`, keys that are not strings, other
-    extension types, floats that are not finite. ProtocolError, or InvalidData for an unreadable tensor.
+    extension types, floats that are not finite. ProtocolError; of an unreadable tensor InvalidData, LimitExceeded.
     """
     level: list[Any] = [body]
     for _ in range(nesting - 1):  # the message itself is the first level
@@ -101,7 +106,7 @@ def _children(container: dict[str, Any] | list[Any]) -> list[Any]:
     types = set(map(type, values))
     for unknown in types - _LEAVES - _CONTAINERS:
         value = next(value for value in values if type(value) is unknown)
-        if isinstance(value, InvalidData):
+        if isinstance(value, NutkinError):
             raise value
         raise ProtocolError(
             "a message holds an unknown extension type",
@@ -121,13 +126,31 @@ def _encode(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} has no form on the wire")
 
 
-def _decode(code: int, payload: bytes) -> Any:
-    if code != TENSOR:
-        return msgpack.ExtType(code, payload)
-    try:
-        return tensors.decode(payload).copy()  # aligned, and independent of the frame
-    except InvalidData as error:
-        return error  # in the tensor's place, until `check` raises it: by then the message's id is known
+class _Hooks:
+    """What msgpack calls for each value of one frame that may take more memory than it has bytes."""
+
+    def __init__(self) -> None:
+        self._left = MAX_LENGTH
+        self._error: NutkinError | None = None
+
+    def count(self, value: Any) -> Any:
+        self._left -= 1
+        if self._left < 0:
+            expected = f"at most {MAX_LENGTH} maps, lists and tensors"
+            raise LimitExceeded("a message holds too many values", expected=expected, found="more")
+        return value
+
+    def decode(self, code: int, payload: bytes) -> Any:
+        self.count(payload)
+        if code != TENSOR:
+            return msgpack.ExtType(code, payload)
+        if self._error is not None:
+            return self._error
+        try:
+            return tensors.decode(payload).copy()  # aligned, and independent of the frame
+        except (InvalidData, LimitExceeded) as error:
+            self._error = error  # in the tensor's place, until `check` raises it: by then the message's id is known
+            return error
 
 
 def _describe(message: Any) -> str:

@@ -218,6 +218,9 @@ def read(kind: str, body: dict[str, Any], nesting: int = codec.MAX_DEPTH) -> Bod
         message = msgspec.convert(body, TYPES[kind], builtin_types=(bytes,))
     except msgspec.ValidationError as error:
         raise _field_error(kind, str(error)) from error
+    except IndexError as error:  # msgspec looks for fields in a tensor, which has none
+        path = "$.options" if isinstance(body["options"], np.ndarray) else "$.options.init"
+        raise _field_error(kind, f"Expected `object`, got a tensor - at `{path}`") from error
     if isinstance(message, LogDensity) and (message.position is None) == (message.values is None):
         raise ProtocolError(
             f"a field of `{kind}` is wrong", path="$.position", expected="either `position` or `values`"

@@ -104,13 +104,27 @@ def buffers_offset(data: bytes | bytearray | memoryview) -> int | None:
 
 
 def read(data: bytes | bytearray | memoryview, *, max_bytes: int) -> Node:
-    """The tensor or container that the bytes hold. InvalidData; an old compressed file may inflate to `max_bytes`."""
+    """The tensor or container that the bytes hold, its tensors of at most `max_bytes` in all. InvalidData.
+
+    An old compressed file may inflate to `max_bytes`.
+    """
     view = memoryview(data).toreadonly()
     if bytes(view[:2]) == MAGIC:
-        return _read_version_1(view)
+        term, buffers, big_endian = _read_version_1(view, max_bytes)
+        return _node(term, buffers, big_endian=big_endian)
     if is_nx(view):
         return _read_legacy(terms.read(view, max_bytes=max_bytes))
     raise _invalid("its first bytes", expected="`nx`, or the byte 131 of the older format", found=_hex(view[:4]))
+
+
+def read_tensor(data: bytes | bytearray | memoryview, *, max_bytes: int) -> Tensor:
+    """The same of one tensor, which is no more than the file; a container is refused. InvalidData."""
+    # The tensors of a container may share one buffer, and so be more than the file: none of them is converted.
+    size = len(data) if bytes(data[:2]) == MAGIC else max_bytes
+    node = read(data, max_bytes=size)
+    if isinstance(node, Tensor):
+        return node
+    raise InvalidData("a blob holds a container", expected="one tensor", found=type(node).__name__.lower())
 
 
 def write(node: Node) -> bytes:
@@ -127,7 +141,8 @@ def tensor(array: np.ndarray, names: tuple[str | None, ...] | None = None) -> Te
     return Tensor(type_name, array.shape, names or (None,) * array.ndim, (), array)
 
 
-def _read_version_1(view: memoryview) -> Node:
+def _read_version_1(view: memoryview, max_bytes: int) -> tuple[Any, memoryview, bool]:
+    """-> the term of the header, the buffers, and whether they are big-endian."""
     if len(view) < PREFIX_BYTES:
         raise _invalid("its length", expected=f"at least {PREFIX_BYTES} bytes", found=f"{len(view)} bytes")
     version, endianness = view[2], view[3]
@@ -141,7 +156,19 @@ def _read_version_1(view: memoryview) -> Node:
         at_most = min(MAX_HEADER_BYTES, len(view) - PREFIX_BYTES)
         raise _invalid("the length of its header", expected=f"at most {at_most} bytes", found=f"{header_bytes} bytes")
     term = terms.read(view[PREFIX_BYTES:end], max_bytes=MAX_HEADER_BYTES)
-    return _node(term, view[end:], big_endian=endianness == 1)
+    if (used := _bytes_used(term)) > max_bytes:
+        raise _invalid("the size of its tensors", expected=f"at most {max_bytes} bytes in all", found=f"{used} bytes")
+    return term, view[end:], endianness == 1
+
+
+def _bytes_used(term: Any) -> int:
+    """Of the buffers, by the tensors of a header: they may share them, but are converted one by one."""
+    match term:
+        case (Atom(), list(items), _):
+            return sum(_bytes_used(child) for _, child in _pairs(items))
+        case (Atom("t"), _, _, _, _, _, int(size)):
+            return max(size, 0)
+    return 0
 
 
 def _node(term: Any, buffers: memoryview, *, big_endian: bool) -> Node:

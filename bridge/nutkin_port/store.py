@@ -73,7 +73,8 @@ class Upload:
                 hint="the address is the SHA-256 of all encoded bytes",
             )
         data = memoryview(self._buffer)
-        array = tensors.decode(data) if self._encoding == "tensor" else _single_tensor(data, self._limit)
+        is_nx = self._encoding == "nx"
+        array = nx_serialize.read_tensor(data, max_bytes=self._limit).array if is_nx else tensors.decode(data)
         return _aligned(array)
 
 
@@ -137,10 +138,3 @@ def _aligned(array: np.ndarray) -> np.ndarray:
     copy[...] = array
     copy.flags.writeable = False
     return copy
-
-
-def _single_tensor(data: memoryview, limit: int) -> np.ndarray:
-    node = nx_serialize.read(data, max_bytes=limit)
-    if not isinstance(node, nx_serialize.Tensor):
-        raise InvalidData("a blob holds a container", expected="one tensor", found=type(node).__name__.lower())
-    return node.array

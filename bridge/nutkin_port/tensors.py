@@ -13,7 +13,7 @@ from functools import cache
 
 import numpy as np
 
-from nutkin.errors import InvalidData
+from nutkin.errors import InvalidData, LimitExceeded
 from nutkin.model.types import DTYPES, NAMES, bits, kind
 from nutkin_port.limits import Limits
 
@@ -80,6 +80,10 @@ def from_bytes(data: Buffer, type_name: str, shape: tuple[int, ...], *, big_endi
             expected=f"{expected} bytes for {type_name}{list(shape)}",
             found=f"{len(data)} bytes",
         )
+    # Elements of less than a byte take one in an array; and NumPy knows no larger axes, not even beside one of size 0.
+    if math.prod(size or 1 for size in shape) > Limits.tensor:
+        expected = f"at most {Limits.tensor} elements"
+        raise LimitExceeded("a tensor is too large", expected=expected, found=str(list(shape)))
     raw = np.frombuffer(data, np.uint8)
     if bits(type_name) < 8:
         array = _unpack(raw, type_name, math.prod(shape))

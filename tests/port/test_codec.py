@@ -103,6 +103,7 @@ def test_numbers_are_finite(number: float) -> None:
     ("value", "error", "message"),
     [
         (msgpack.ExtType(1, b"\x03f64"), InvalidData, "within its header"),
+        (msgpack.ExtType(1, b"\x02u8\x02" + bytes(8) + b"\xff" * 8), LimitExceeded, "too large"),
         (msgpack.ExtType(2, b"abcd"), ProtocolError, "extension type 2"),
         (msgpack.Timestamp(0), ProtocolError, "extension type"),
         ({b"key": 1}, ProtocolError, "not a string"),
@@ -121,8 +122,32 @@ def test_hostile_frames_end_in_a_message_or_an_error(frame: bytes) -> None:
     try:
         _, _, body = codec.unpack(frame)
         codec.check(body)
-    except (ProtocolError, InvalidData):
+    except (ProtocolError, InvalidData, LimitExceeded):
         pass
+
+
+def listed(value: bytes, count: int) -> bytes:
+    """A message with lists of so many values in all, none longer than 1000."""
+    lists = [b"\xdc\x03\xe8" + value * 1000] * (count // 1000)
+    return b"\x93\xa1x\x01\x81\xa1a\xdd" + len(lists).to_bytes(4, "big") + b"".join(lists)
+
+
+@pytest.mark.parametrize("value", [b"\x90", b"\x80", b"\xd4\x01\x00"])
+def test_a_message_is_not_much_larger_in_memory(value: bytes) -> None:
+    with pytest.raises(LimitExceeded, match="too many values; expected at most 1048576 maps, lists and tensors"):
+        codec.unpack(listed(value, 1_100_000))
+
+
+def test_unreadable_tensors_are_told_once() -> None:
+    _, _, body = codec.unpack(listed(b"\xd4\x01\x00", 100_000))
+    assert len({id(error) for inner in body["a"] for error in inner}) == 1
+    with pytest.raises(InvalidData, match="within its header"):
+        codec.check(body)
+
+
+def test_a_list_is_no_longer_than_the_limit() -> None:
+    with pytest.raises(ProtocolError, match="exceeds max_array_len"):
+        codec.unpack(b"\x93\xa1x\x01\x81\xa1a\xdd\x00\x10\x00\x01" + b"\x00" * (2**20 + 1))
 
 
 def test_hostile_frames_take_no_time() -> None:

@@ -80,6 +80,8 @@ def test_wrong_fields(kind: str, body: dict[str, Any], path: str | None, message
         ("compile", {"max_tree_depth": 16}, "$.options.max_tree_depth", "from 1 to 15"),
         ("log_density", {"precision": "f16"}, "$.options.precision", "`f64` or `f32`"),
         ("log_density", None, "$.options", "got `null`"),
+        ("sample", np.zeros(2), "$.options", "expected `object`, got a tensor"),
+        ("sample", {"init": np.zeros(())}, "$.options.init", "expected `object`, got a tensor"),
     ],
 )
 def test_wrong_options(kind: str, options: Any, path: str, message: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nutkin.errors import InvalidData
+from nutkin.errors import InvalidData, LimitExceeded
 from nutkin.model.types import DTYPES
 from nutkin_port import nx_serialize, terms
 from nutkin_port.terms import Atom
@@ -108,7 +108,8 @@ def test_little_endian_tensors_alias_the_file() -> None:
         ({"axes": [Atom("a")]}, "items of a container"),
         ({"offset": 1}, "place of a buffer"),
         ({"offset": -8}, "place of a buffer"),
-        ({"size": 2**70}, "place of a buffer"),
+        ({"size": 2**70}, "size of its tensors"),
+        ({"size": 2**19}, "place of a buffer"),
         ({"size": 4}, "do not fit its shape"),
     ],
 )
@@ -158,6 +159,17 @@ def test_big_endian_tensors_of_one_buffer_are_each_swapped_once() -> None:
     assert [item.array.tolist() for item in node.items] == [[1, 2], [1, 2]]
 
 
+@pytest.mark.parametrize("type_term", [(Atom("f"), 32), (Atom("u"), 2)])
+def test_tensors_of_one_buffer_are_no_more_than_the_limit(type_term: tuple[Any, ...]) -> None:
+    size = 1 << 16
+    tensor = tensor_term(shape=(size * 8 // type_term[1],), type=type_term, size=size)
+    file = version_1((Atom("Elixir.Nx.Container.Tuple"), [([], tensor)] * 1000, Atom("ok")), bytes(size), endianness=1)
+    with pytest.raises(InvalidData, match=f"size of its tensors; expected at most {LIMIT} bytes in all"):
+        read(file)
+    with pytest.raises(InvalidData, match=f"size of its tensors; expected at most {len(file)} bytes in all"):
+        nx_serialize.read_tensor(file, max_bytes=1 << 40)
+
+
 @pytest.mark.parametrize("name", DTYPES)
 def test_every_type_survives(name: str) -> None:
     node = nx_serialize.tensor(np.array([[0, 1, 1], [1, 0, 1]], np.uint8).astype(DTYPES[name]), ("row", None))
@@ -174,6 +186,6 @@ def test_damaged_files_are_read_or_invalid(path: Path, data: st.DataObject) -> N
         contents[data.draw(st.integers(0, min(len(contents), 200) - 1))] = data.draw(st.integers(0, 255))
     try:
         found = read(contents)
-    except InvalidData:
+    except (InvalidData, LimitExceeded):
         return
     assert found.to_json() is not None

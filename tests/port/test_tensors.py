@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 
-from nutkin.errors import InvalidData
+from nutkin.errors import InvalidData, LimitExceeded
 from nutkin.model.types import DTYPES, bits
 from nutkin_port import tensors
 
@@ -87,6 +87,13 @@ def test_wrong_payloads(payload: bytes, message: str) -> None:
 def test_hostile_payloads_are_refused_or_read(payload: bytes) -> None:
     try:
         array = tensors.decode(payload)
-    except InvalidData:
+    except (InvalidData, LimitExceeded):
         return
     assert len(tensors.encode(array)) == len(payload)
+
+
+@pytest.mark.parametrize("shape", [(0, 2**63), (2**40, 0), (2**63, 2, 0)])
+def test_an_axis_that_there_can_be_none_of(shape: tuple[int, ...]) -> None:
+    payload = b"\x03f64" + bytes([len(shape)]) + b"".join(size.to_bytes(8, "little") for size in shape)
+    with pytest.raises(LimitExceeded, match="a tensor is too large; expected at most 4294967296 elements"):
+        tensors.decode(payload)

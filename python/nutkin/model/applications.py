@@ -8,7 +8,7 @@ from typing import Any
 
 from jax import Array
 
-from nutkin.errors import InvalidModel
+from nutkin.errors import InvalidModel, LimitExceeded
 from nutkin.model.control import Function, plan_cond, plan_custom_gradient, plan_scan, plan_while
 from nutkin.model.distributions.log_probability import plan_log_probability
 from nutkin.model.evaluation import apply, operand
@@ -33,21 +33,49 @@ from nutkin.model.ode import plan_ode
 from nutkin.model.operations import plan_call
 from nutkin.model.plan import SEVERAL, Plan
 from nutkin.model.steps import Application, Input, Number, Step
-from nutkin.model.types import Spec, literal_spec
+from nutkin.model.types import Spec, literal_spec, show_shape
 
 Applied = Call | Element | LogProbability | Scan | While | Cond | Ode | CustomGradient
 """The nodes that compute a value of earlier ones."""
 
 
-def plan_node(node: Applied, nodes: Sequence[Node], steps: Sequence[Step], precision: str) -> Application:
-    """What a node computes of the steps of the nodes before it. Raises InvalidModel."""
+MAX_ELEMENTS = 2**31  # of any tensor of a model: 16 GiB in f64
+MAX_RANK = 64  # numpy allows no more
+MAX_EFFORT = 2**20
+
+
+class Effort:
+    """What it may cost to plan the bodies of one model, in nodes and references.
+
+    A loop plans its body until the types of what it carries settle, and the loops in it each time anew: that can take
+    a number of steps that is exponential in how deep they are nested.
+    """
+
+    def __init__(self) -> None:
+        self._left = MAX_EFFORT
+
+    def spend(self, amount: int) -> None:
+        """Raises LimitExceeded where it is more than there is left."""
+        self._left -= amount
+        if self._left < 0:
+            raise LimitExceeded(
+                "the types of what the loops of the model carry do not settle in time",
+                expected=f"at most {MAX_EFFORT} nodes and references of bodies, counted each time that one is tried",
+                hint="start loops from values of the type that their bodies give, such as 0.0 instead of 0",
+            )
+
+
+def plan_node(
+    node: Applied, nodes: Sequence[Node], steps: Sequence[Step], precision: str, effort: Effort
+) -> Application:
+    """What a node computes of the steps of the nodes before it. Raises InvalidModel, LimitExceeded."""
     args = tuple(references(node).values())
     specs = tuple(steps[reference].spec for reference in args)
     if isinstance(node, Element):
         return Application(_plan_element(node, nodes, steps), args, node)
 
     def function_of(body: Body, arguments: Sequence[Spec]) -> tuple[tuple[Spec, ...], Function]:
-        function = plan_body(body, arguments, precision)
+        function = plan_body(body, arguments, precision, effort)
         return function.specs, function
 
     match node:
@@ -112,12 +140,17 @@ class BodyFunction:
         return known
 
 
-def plan_body(body: Body, arguments: Sequence[Spec], precision: str) -> BodyFunction:
-    """What a body does with arguments of these specs. Raises InvalidModel."""
+def plan_body(body: Body, arguments: Sequence[Spec], precision: str, effort: Effort | None = None) -> BodyFunction:
+    """What a body does with arguments of these specs. Raises InvalidModel, LimitExceeded."""
+    effort = effort or Effort()
+    effort.spend(len(arguments) + len(body.results))
     steps: list[Step] = []
     for index, node in enumerate(body.nodes):
+        effort.spend(1 + len(references(node)))
         try:
-            steps.append(_body_step(node, body, steps, arguments, precision))
+            step = _body_step(node, body, steps, arguments, precision, effort)
+            check_size(step)
+            steps.append(step)
         except InvalidModel as error:
             error.message = f"in its body: {expression(body.nodes, index)}: {error.message}"
             raise
@@ -127,7 +160,12 @@ def plan_body(body: Body, arguments: Sequence[Spec], precision: str) -> BodyFunc
 
 
 def _body_step(
-    node: Node | Argument, body: Body, steps: Sequence[Step], arguments: Sequence[Spec], precision: str
+    node: Node | Argument,
+    body: Body,
+    steps: Sequence[Step],
+    arguments: Sequence[Spec],
+    precision: str,
+    effort: Effort,
 ) -> Step:
     match node:
         case Argument():
@@ -143,7 +181,19 @@ def _body_step(
         case _:
             if not isinstance(node, Element):
                 check_single(references(node).values(), body.nodes, steps)
-            return plan_node(node, body.nodes, steps, precision)
+            return plan_node(node, body.nodes, steps, precision, effort)
+
+
+def check_size(step: Step) -> None:
+    """Check that its values are no larger than tensors can be. Raises InvalidModel."""
+    for spec in step.plan.elements if step.spec.type == SEVERAL else (step.spec,):
+        if len(spec.shape) > MAX_RANK:
+            raise InvalidModel(
+                "the tensor has too many axes", expected=f"at most {MAX_RANK}", found=str(len(spec.shape))
+            )
+        if spec.size > MAX_ELEMENTS:
+            expected = f"at most {MAX_ELEMENTS} elements"
+            raise InvalidModel("the tensor is too large", expected=expected, found=show_shape(spec.shape))
 
 
 def check_single(indices: Iterable[int], nodes: Sequence[Node], steps: Sequence[Step]) -> None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from nutkin.errors import InvalidData, InvalidModel
-from nutkin.model.applications import Applied, check_single, plan_node
+from nutkin.model.applications import Applied, Effort, check_single, check_size, plan_node
 from nutkin.model.distributions import DISTRIBUTIONS, Family, find_family, spoken
 from nutkin.model.distributions.shapes import event_sizes, observed_batch, variable_shape
 from nutkin.model.growth import lengths
@@ -58,8 +58,6 @@ from nutkin.model.supports import INTERVAL, Support, above, finite
 from nutkin.model.transforms import TRANSFORMS
 from nutkin.model.types import DTYPES, Spec, is_complex, is_float, literal_spec, narrow, show_shape
 
-MAX_ELEMENTS = 2**31  # of any tensor of a model: 16 GiB in f64
-
 _ABOVE_LOWER = above("lower")
 
 
@@ -84,17 +82,18 @@ def check(
             if not isinstance(node, Element):
                 check_single(references(node).values(), model.nodes, checker.steps)
             step = checker.step(node, index)
-            _check_size(step)
+            check_size(step)
             checker.append(step)
     return Program(model, precision, (*checker.steps, *checker.centerings), tuple(checker.checks))
 
 
 def check_slots(model: Model, names: Iterable[str]) -> None:
     """Raises InvalidData for a name that is no data slot of the model."""
+    slots = dict.fromkeys(model.slots)
     for name in names:
-        if name not in model.slots:
-            expected = ", ".join(model.slots) or "no data"
-            hint = close_matches(name, dict.fromkeys(model.slots)) if model.slots else None
+        if name not in slots:
+            expected = ", ".join(slots) or "no data"
+            hint = close_matches(name, slots) if slots else None
             raise InvalidData(f"the model has no data slot {name}", node=name, expected=expected, found=name, hint=hint)
 
 
@@ -115,6 +114,7 @@ class _Checker:
         self, model: Model, data: Mapping[str, Spec], constants: Mapping[bytes, Spec], precision: Precision
     ) -> None:
         self.model, self.data, self.constants, self.precision = model, data, constants, precision
+        self.effort = Effort()
         self.steps: list[Step] = []
         self.checks: list[ValueCheck] = []
         self.centerings: list[Centering] = []  # behind the steps of the nodes
@@ -157,7 +157,7 @@ class _Checker:
                 return Output(node.name, node.value, replace(self.steps[node.value].spec, literal=None))
 
     def _application(self, node: Applied, index: int) -> Application:
-        application = plan_node(node, self.model.nodes, self.steps, self.precision)
+        application = plan_node(node, self.model.nodes, self.steps, self.precision, self.effort)
         if is_unbounded(node) and not self._is_known(application.args):
             raise InvalidModel(
                 "a loop over what depends on parameters must have a bound, for the sake of its gradient",
@@ -363,13 +363,6 @@ def _check_real(node: Node, steps: Sequence[Step]) -> None:
                 found=str(steps[index].spec),
                 hint="real, imag, abs and phase give real numbers",
             )
-
-
-def _check_size(step: Step) -> None:
-    for spec in step.plan.elements if step.spec.type == SEVERAL else (step.spec,):
-        if spec.size > MAX_ELEMENTS:
-            expected = f"at most {MAX_ELEMENTS} elements"
-            raise InvalidModel("the tensor is too large", expected=expected, found=show_shape(spec.shape))
 
 
 def _check_declared(

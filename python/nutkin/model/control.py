@@ -50,9 +50,9 @@ def plan_while(node: While, specs: Sequence[Spec], plan_body: PlanBody, precisio
     """-> the carried values after the last step; floats are NaN if the condition still holds after `max_steps`."""
     init, captures = specs[: len(node.init)], specs[len(node.init) :]
     carried, _, body = _settle("while", node.body, init, captures, plan_body, precision)
-    (*_, answer), condition = plan_body(node.condition, (*carried, *captures))
-    if len(node.condition.results) != 1 or answer.shape != ():
-        found = f"{len(node.condition.results)} values" if len(node.condition.results) != 1 else str(answer)
+    answers, condition = plan_body(node.condition, (*carried, *captures))
+    if len(answers) != 1 or answers[0].shape != ():
+        found = f"{len(answers)} values" if len(answers) != 1 else str(answers[0])
         raise InvalidModel("the condition of while must give one scalar", expected="{}", found=found)
     count = len(carried)
 

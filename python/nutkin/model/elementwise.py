@@ -116,8 +116,12 @@ def _remainder(x: Array, y: Array) -> Array:
 
 
 def _abs(operands: Operands) -> Plan:
-    is_real = not is_complex(operands.first.type)
-    return (_arithmetic(jnp.abs) if is_real else complex_numbers.absolute)(operands)
+    spec = operands.first
+    if is_complex(spec.type):
+        return complex_numbers.absolute(operands)
+    # Integers of less than a byte in a larger type: JAX has no absolute value of them.
+    computed = "s32" if is_integer(spec.type) and bits(spec.type) < 8 else spec.type
+    return Plan(spec.shape, spec.type, (computed,), lambda x: cast(jnp.abs(x), spec.type))
 
 
 def _native(function: Callable[[Array], Array], of_complex: Callable[[Array], Array]) -> Planner:
@@ -160,7 +164,7 @@ def _pow(operands: Operands) -> Plan:
         return Plan(shape, merged, (merged, merged), lambda x, _: lax.integer_pow(x, int(exponent)))
     if is_integer(merged):
         # In 64 bits, whose low bits are the result: jnp.power knows no types of less than a byte.
-        return Plan(shape, merged, ("s64", "s64"), lambda x, y: cast(jnp.power(x, y), merged))
+        return Plan(shape, merged, ("s64", "s64"), lambda x, y: cast(jnp.power(x, jnp.asarray(y)), merged))
     return Plan(shape, merged, (merged, merged), jnp.power)
 
 
@@ -222,6 +226,13 @@ def as_type(operands: Operands) -> Plan:
 def bitcast(operands: Operands) -> Plan:
     """The same bits read as another type of the same size."""
     spec, wanted = operands.first, operands.options["type"]
+    if is_complex(wanted) != is_complex(spec.type):
+        raise InvalidModel(
+            "bitcast makes no complex numbers, and nothing of them",
+            expected="real types",
+            found=f"{spec.type} as {wanted}",
+            hint="complex(real, imag) makes them, real and imag take their parts",
+        )
     if bits(wanted) != bits(spec.type) or (is_float(wanted) and bits(wanted) > bits(operands.precision)):
         raise InvalidModel(
             "bitcast keeps the size, and makes no floats above the precision of the model",

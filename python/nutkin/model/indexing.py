@@ -124,6 +124,10 @@ def dynamic_slice(operands: Operands) -> Plan:
 
 def put_slice(operands: Operands) -> Plan:
     """x with a window replaced by the last operand; the starts are between the two."""
+    if len(operands.specs) < 2:
+        raise InvalidModel(
+            "wrong number of operands", expected="x, starts and an update", found=str(len(operands.specs))
+        )
     x, *starts, update = operands.specs
     merged = Operands((x, update), {}, operands.precision).merged()
     if len(starts) > len(x.shape) or len(update.shape) != len(x.shape):
@@ -233,7 +237,7 @@ def _indexed_axes(of: str, operands: Operands) -> tuple[int, ...]:
     _check_integers(f"the indices of {of}", indices)
     count = indices.shape[-1] if indices.shape else 0
     axes = operands.axes("axes")
-    axes = tuple(range(count)) if axes is None else axes
+    axes = tuple(range(min(count, len(x.shape)))) if axes is None else axes
     if not 1 <= count == len(axes) <= len(x.shape) or list(axes) != sorted(axes):
         raise InvalidModel(
             f"the last axis of the indices of {of} has an index for each axis named, and axes ascend",

@@ -15,7 +15,7 @@ VERSION = 1
 
 Reference = Annotated[int, msgspec.Meta(ge=0)]
 Name = Annotated[str, msgspec.Meta(min_length=1)]
-Size = Annotated[int, msgspec.Meta(ge=1)]
+Size = Annotated[int, msgspec.Meta(ge=1, le=2**31)]
 Address = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
 
 

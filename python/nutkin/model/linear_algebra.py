@@ -11,7 +11,7 @@ from nutkin.errors import InvalidModel
 from nutkin.model.diagonals import check_matrix
 from nutkin.model.plan import Operands, Plan, Planner, broadcast_shapes, cast, widened
 from nutkin.model.supports import COVARIANCE, INVERTIBLE, NONZERO_DIAGONAL, SYMMETRIC, Support
-from nutkin.model.types import Spec, is_integer, show_shape
+from nutkin.model.types import Spec, is_integer, real_of, show_shape
 
 TRANSFORMS_OF_A = ("none", "transpose", "conjugate")
 ORDERS = ("inf", "neg_inf", "frobenius", "nuclear")
@@ -37,8 +37,13 @@ def _slogdet(operands: Operands) -> Plan:
     """-> the sign of the determinant, and the logarithm of its absolute value."""
     spec, floating = operands.first, operands.floating()
     check_matrix(spec, "slogdet", square=True)
-    result = Spec(spec.shape[:-2], floating)
-    return Plan.several((result, result), (floating,), lambda x: tuple(jnp.linalg.slogdet(x)))
+    results = (Spec(spec.shape[:-2], floating), Spec(spec.shape[:-2], _real(operands)))
+    return Plan.several(results, (floating,), lambda x: tuple(jnp.linalg.slogdet(x)))
+
+
+def _real(operands: Operands) -> str:
+    """The type of what is real of complex matrices too: singular values, logarithms of sizes."""
+    return real_of(operands.floating(), precision=operands.precision)
 
 
 def _lu(operands: Operands) -> Plan:
@@ -75,7 +80,7 @@ def _eigh(operands: Operands) -> Plan:
     """-> the eigenvalues of a symmetric matrix, ascending, and the eigenvectors, as columns."""
     spec, floating = operands.first, operands.floating()
     check_matrix(spec, "eigh", square=True)
-    results = (Spec(spec.shape[:-1], floating), Spec(spec.shape, floating))
+    results = (Spec(spec.shape[:-1], _real(operands)), Spec(spec.shape, floating))
     return Plan.several(results, (floating,), lambda x: tuple(jnp.linalg.eigh(x)), {0: SYMMETRIC})
 
 
@@ -85,7 +90,7 @@ def _svd(operands: Operands) -> Plan:
     check_matrix(spec, "svd")
     *batch, m, n = spec.shape
     k = min(m, n)
-    results = (Spec((*batch, m, k), floating), Spec((*batch, k), floating), Spec((*batch, k, n), floating))
+    results = (Spec((*batch, m, k), floating), Spec((*batch, k), _real(operands)), Spec((*batch, k, n), floating))
     return Plan.several(results, (floating,), lambda x: tuple(jnp.linalg.svd(x, full_matrices=False)))
 
 
@@ -199,7 +204,7 @@ def norm(operands: Operands) -> Plan:
         named = {"inf": jnp.inf, "neg_inf": -jnp.inf, "nuclear": "nuc"}.get(order, order)
         return jnp.linalg.norm(x, named, axes if len(axes) == 2 else axes[0], keep)
 
-    return Plan(shape, floating, (floating,), run)
+    return Plan(shape, _real(operands), (floating,), run)
 
 
 def _is_order(order: object, rank: int) -> bool:
@@ -210,7 +215,7 @@ def _is_order(order: object, rank: int) -> bool:
 
 def _euclidean(x: Array, axes: tuple[int, ...], keep: bool) -> Array:
     """The root of the sum of squares; at 0 its derivative is 0."""
-    squares = jnp.sum(x * x, axes, keepdims=keep)
+    squares = jnp.sum(jnp.real(x * jnp.conjugate(x)), axes, keepdims=keep)
     return jnp.where(squares == 0, 0, jnp.sqrt(jnp.where(squares == 0, 1, squares)))
 
 

@@ -24,6 +24,8 @@ def plan_ode(node: Ode, specs: Sequence[Spec], plan_body: PlanBody, precision: s
     """-> each part of the state at the times, {n, …}; NaN where the solver gives up."""
     count = len(node.init)
     start, times = specs[count : count + 2]
+    if not count:
+        raise InvalidModel("an ode needs a state", expected="one or more values in init", found="none")
     if start.shape != ():
         raise InvalidModel("the start of an ode must be a scalar", expected="{}", found=show_shape(start.shape))
     if len(times.shape) != 1:

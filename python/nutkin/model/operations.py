@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -132,7 +133,7 @@ def plan_call(name: str, specs: tuple[Spec, ...], options: Mapping[str, Any], *,
         is_valid, expected = OPTIONS[option]
         # nil is how a client writes an option that it leaves at its default.
         if not is_valid(value) and not (value is None and option in operation.optional):
-            raise InvalidModel(f"the option {option} is wrong", expected=expected, found=repr(value))
+            raise InvalidModel(f"the option {option} is wrong", expected=expected, found=reprlib.repr(value))
     for option in operation.required:
         if option not in options:
             raise InvalidModel(f"the option {option} is missing", expected=OPTIONS[option][1], found="nothing")

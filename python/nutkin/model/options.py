@@ -12,16 +12,20 @@ from nutkin.model.types import DTYPES
 Kind = tuple[Callable[[Any], bool], str]
 
 
+MAX_INTEGER = 2**31
+"""No tensor has as many elements on one axis: of more XLA, whose numbers have 64 bits, could not work out shapes."""
+
+
 def _is_integer(value: Any) -> bool:
-    return type(value) is int
+    return type(value) is int and -MAX_INTEGER <= value <= MAX_INTEGER
 
 
 def _is_number(value: Any) -> bool:
-    return _is_integer(value) or (isinstance(value, float) and math.isfinite(value))
+    return type(value) is int or (isinstance(value, float) and math.isfinite(value))
 
 
 def _is_integers(value: Any) -> bool:
-    return isinstance(value, list | tuple) and all(type(item) is int for item in value)
+    return isinstance(value, list | tuple) and all(map(_is_integer, value))
 
 
 def _is_shape(value: Any) -> bool:
@@ -59,11 +63,11 @@ def _one_of(names: tuple[str, ...]) -> Kind:
     return lambda value: isinstance(value, str) and value in names, "one of " + ", ".join(names)
 
 
-_INTEGER = (_is_integer, "an integer")
-_INTEGERS = (_is_integers, "a list of integers")
-_SIZE = (lambda value: _is_integer(value) and value >= 1, "an integer of at least 1")
+_INTEGER = (_is_integer, "an integer of at most 2^31")
+_INTEGERS = (_is_integers, "a list of integers of at most 2^31")
+_SIZE = (lambda value: _is_integer(value) and value >= 1, "an integer from 1 to 2^31")
 _PER_AXIS = (lambda value: _is_integer(value) or _is_integers(value), "an integer, or a list of one for each axis")
-_SIZES = (_is_shape, "a list of sizes of at least 1")
+_SIZES = (_is_shape, "a list of sizes from 1 to 2^31")
 _BOOLEAN = (_is_boolean, "a boolean")
 _NUMBER = (_is_number, "a number")
 

@@ -79,6 +79,8 @@ class Operands:
 
 Planner = Callable[[Operands], Plan]
 
+_LESS_THAN_A_BYTE = tuple(dtype for name, dtype in DTYPES.items() if bits(name) < 8)
+
 
 def cast(x: Array | np.ndarray, type_name: str) -> Array:
     """Convert as `Nx.as_type/2`: floats are truncated towards zero, NaN becomes 0, infinities the extreme
@@ -90,6 +92,8 @@ def cast(x: Array | np.ndarray, type_name: str) -> Array:
         return x
     if jnp.iscomplexobj(x) and dtype.kind != "c":
         x = lax.real(x)
+    if x.dtype in _LESS_THAN_A_BYTE:  # of numbers, NumPy knows no way from one such type to another
+        x = lax.convert_element_type(x, np.int64)
     return lax.convert_element_type(x, dtype)
 
 

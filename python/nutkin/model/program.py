@@ -64,7 +64,7 @@ class Program:
     checks: tuple[ValueCheck, ...]
     rewrites: tuple[Rewrite, ...] = ()
 
-    @property
+    @cached_property
     def inputs(self) -> dict[int, Input]:
         """The tensors given from outside, by node index, of exactly this shape and type."""
         return {index: step for index, step in enumerate(self.steps) if isinstance(step, Input)}

@@ -101,7 +101,8 @@ def all_close(operands: Operands) -> Plan:
     """1 where |a - b| <= atol + rtol |b| for all elements, else 0."""
     broadcast_shapes(operands.shapes)
     floating, options = operands.floating(), operands.options
-    rtol, atol, nan = options.get("rtol", 1e-5), options.get("atol", 1e-8), options.get("equal_nan", False)
+    rtol, atol = float(options.get("rtol", 1e-5)), float(options.get("atol", 1e-8))
+    nan = options.get("equal_nan", False)
     return Plan((), "u8", (floating,) * 2, lambda a, b: cast(jnp.allclose(a, b, rtol, atol, nan), "u8"))
 
 

@@ -12,6 +12,7 @@ from nutkin.errors import InvalidModel
 from nutkin.model.plan import Operands, Plan, broadcast_shapes, cast, resolve_axes, resolve_axis
 from nutkin.model.types import narrow, show_shape
 
+MAX_ORDER = 64  # of differences, each of which is a step of the program
 DOT_OPTIONS = ("contract_a", "batch_a", "contract_b", "batch_b")
 
 
@@ -210,7 +211,8 @@ def pad(operands: Operands) -> Plan:
         raise InvalidModel(
             "pad leaves nothing of an axis", expected="sizes of at least 1", found=f"the shape {show_shape(shape)}"
         )
-    return Plan(shape, merged, (merged, merged), lambda x, value: lax.pad(x, value, config))
+    # JAX has no gradient of a number that is padded along no axis.
+    return Plan(shape, merged, (merged, merged), lambda x, value: lax.pad(x, value, config) if config else x)
 
 
 def tile(operands: Operands) -> Plan:
@@ -252,6 +254,8 @@ def diff(operands: Operands) -> Plan:
     """The differences of neighbours along an axis, so many times over."""
     spec, order = operands.first, operands.options.get("order", 1)
     axis = resolve_axis(operands.options.get("axis", -1), len(spec.shape), "axis")
+    if order > MAX_ORDER:
+        raise InvalidModel("diff is of too high an order", expected=f"at most {MAX_ORDER}", found=str(order))
     if not 0 <= order < spec.shape[axis]:
         raise InvalidModel(
             f"axis {axis} has too few entries for differences of the order {order}",

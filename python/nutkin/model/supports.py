@@ -56,7 +56,7 @@ def places_below(sizes: Sequence[int]) -> Support:
     )
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)
 def finite(event_rank: int) -> Support:
     """What can be observed of values with these event axes. Above a bound, an infinity would be."""
     return Support(
@@ -67,7 +67,7 @@ def finite(event_rank: int) -> Support:
     )
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)
 def edges_below(size: int) -> Support:
     """The pairs of nodes of a graph of so many."""
     return Support(
@@ -78,13 +78,13 @@ def edges_below(size: int) -> Support:
     )
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)
 def degrees_for(size: int) -> Support:
     """The degrees of freedom of a density of symmetric matrices of this size."""
     return Support(f"a number above k - 1, which is {size - 1}", lambda x: x > size - 1)
 
 
-@functools.cache
+@functools.lru_cache(maxsize=1024)
 def categories_below(size: int) -> Support:
     """The numbers of so many categories, the first of which is 0."""
     return Support(
@@ -121,14 +121,14 @@ def _has_unit_diagonal(x: Any) -> Any:
 
 def _factorizable(x: Any) -> Any:
     """As a type for which there is linear algebra."""
-    return x if x.dtype in (np.float32, np.float64) else x.astype(np.float64)
+    return x if x.dtype in (np.float32, np.float64, np.complex64, np.complex128) else x.astype(np.float64)
 
 
 def _is_symmetric(x: Any) -> Any:
-    """Up to rounding."""
+    """Up to rounding; of complex numbers, whether it is Hermitian."""
     x = _factorizable(x)
     scale = abs(x).max((-2, -1), keepdims=True)
-    return (abs(x - x.swapaxes(-2, -1)) <= _TOLERANCE * scale).all((-2, -1))
+    return (abs(x - x.swapaxes(-2, -1).conj()) <= _TOLERANCE * scale).all((-2, -1))
 
 
 def _is_covariance(x: Any) -> Any:
@@ -165,7 +165,7 @@ PROBABILITY = Support("a probability, in [0, 1]", lambda x: (x >= 0) & (x <= 1),
 POSITIVE_PROBABILITY = Support("a probability above 0", lambda x: (x > 0) & (x <= 1), inside=0.5)
 ANGLE = Support(
     "an angle from -pi to pi",
-    lambda x: abs(x) <= np.asarray(np.pi, x.dtype),
+    lambda x: abs(x) <= np.asarray(np.pi, np.result_type(x.dtype, np.float32)),
     inside=0.0,
     transforms=("angle",),
 )

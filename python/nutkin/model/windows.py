@@ -28,6 +28,7 @@ CONV_OPTIONS = (
     "output_permutation",
 )
 PADDINGS = ("valid", "same")
+MAX_PRODUCT = 4096  # elements of a window of a product, each of which is a step of the program
 
 
 def _per_axis(operands: Operands, option: str, count: int) -> tuple[int, ...]:
@@ -86,6 +87,9 @@ def _window(
                 expected=f"{len(spec.shape)} sizes, for {show_shape(spec.shape)}",
                 found=str(list(window)),
             )
+        if combine is lax.mul and math.prod(window) > MAX_PRODUCT:
+            expected, found = f"at most {MAX_PRODUCT} elements", show_shape(window)
+            raise InvalidModel(f"the window of {name} is too large", expected=expected, found=found)
         rank = len(window)
         strides, dilations = _per_axis(operands, "strides", rank), _per_axis(operands, "window_dilations", rank)
         spans = _spans(window, dilations)

@@ -7,7 +7,7 @@ import pytest
 
 from engine.builder import Builder, body
 from engine.model import densities
-from nutkin.model.diagnosis import diagnose
+from nutkin.model.diagnosis import bodies, diagnose
 
 STANDARD = {"mu": 0.0, "sigma": 1.0}
 
@@ -254,6 +254,19 @@ def test_the_step_of_a_while_and_one_that_does_not_end():
     assert (cause.node, cause.within) == ("log(carried[0])", ("step 1 of while(x)",))
     cause = loop(lambda i, x: [i.call("add", x, 1.0)], 9)
     assert (cause.node, cause.expected) == ("while(x)", "a loop that ends within max_steps = 9 steps")
+
+
+@pytest.mark.parametrize(("start", "within"), [(1.0, ("step 10 of while(y)",)), (-1e9, ())])
+def test_a_while_without_a_bound(monkeypatch, start, within):
+    monkeypatch.setattr(bodies, "MOST_STEPS", 100)
+    b = Builder()
+    goes_on = body(1, lambda i, x: [i.call("less", x, 1e308)])
+    write = body(1, lambda i, x: [i.call("multiply", x, i.call("select", i.call("less", x, 1e10), 10.0, 1e308))])
+    if start < 0:
+        write = body(1, lambda i, x: [i.call("divide", i.call("add", x, 1e7), i.call("less", x, 0.0))])
+    end = b.elem(b.while_(goes_on, write, [b.data("y")]), 0)
+    b.factor("term", b.call("multiply", standard(b), end))
+    assert cause_of(b, [0.5], y=start).within == within
 
 
 def test_the_derivative_of_an_equation_and_a_solver_that_gives_up():

@@ -309,3 +309,14 @@ def test_hypergeometric_draws_at_the_edges() -> None:
         x[:, 4:] + np.random.default_rng(1).uniform(-0.5, 0.5, (2000, 1)),
         stats.norm(distribution.mean(), distribution.std()),
     )
+
+
+@pytest.mark.parametrize("name", ["multinomial", "multinomial_logit", "dirichlet_multinomial"])
+def test_of_one_category_are_all(name: str) -> None:
+    parameters = (np.array([3.0, 4.0]), np.ones((2, 1)))
+    assert DISTRIBUTIONS[name].draw(jax.random.key(1), parameters, (2, 1)).tolist() == [[3], [4]]
+
+
+@pytest.mark.parametrize("name", ["lkj_cholesky", "lkj_corr"])
+def test_the_only_correlation_matrix_of_one_axis(name: str) -> None:
+    assert DISTRIBUTIONS[name].draw(jax.random.key(1), (np.array([2.0, 3.0]),), (2, 1, 1)).tolist() == [[[1]], [[1]]]

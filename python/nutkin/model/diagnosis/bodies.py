@@ -21,6 +21,7 @@ from nutkin.model.steps import Application
 from nutkin.model.types import NAMES, Spec
 
 LOOPS = (Scan, While, Cond, Ode)
+MOST_STEPS = 100_000  # of a loop whose every step is kept, to look into it
 
 Values = tuple[Array, ...]
 
@@ -99,7 +100,7 @@ class Unrolled:
 
 def unroll(scope: Scope, index: int) -> Unrolled | None:
     """A loop or choice from the values that it was given. None for an equation whose derivative at the start is
-    finite: its steps are the solver's."""
+    finite: its steps are the solver's; and for a loop of more than MOST_STEPS."""
     node, step = scope.nodes[index], scope.steps[index]
     typed = zip(step.args, step.plan.casts, strict=True)
     operands = tuple(jnp.asarray(operand(scope.steps, arg, name, scope.values)) for arg, name in typed)
@@ -136,10 +137,12 @@ class _Equation(Unrolled):
         return "t" if place == 0 else f"state[{place - 1}]" if place <= count else super().argument(place, step)
 
 
-def _unroll_scan(scope: Scope, index: int, node: Scan, step: Application, operands: Values) -> Unrolled:
+def _unroll_scan(scope: Scope, index: int, node: Scan, step: Application, operands: Values) -> Unrolled | None:
     count, behind = len(node.init), len(node.init) + len(node.xs)
     init, rows, known = operands[:count], operands[count:behind], operands[behind:]
     length = len(rows[0]) if rows else node.length
+    if length > MOST_STEPS:
+        return None
     body = _planned(node.body, (*init, *(x[0] for x in rows), *known), scope.precision)
     advance = jax.jit(lambda carry, row: _typed(body(*carry, *row, *known), step.plan.elements[:count]))
     carries = [init]
@@ -149,16 +152,18 @@ def _unroll_scan(scope: Scope, index: int, node: Scan, step: Application, operan
     return Unrolled(scope, index, body, carries, rows, known, rows_backwards=node.reverse)
 
 
-def _unroll_while(scope: Scope, index: int, node: While, step: Application, operands: Values) -> Unrolled:
+def _unroll_while(scope: Scope, index: int, node: While, step: Application, operands: Values) -> Unrolled | None:
     count = len(node.init)
     init, known = operands[:count], operands[count:]
     body = _planned(node.body, operands, scope.precision)
     condition = _planned(node.condition, operands, scope.precision)
     holds = jax.jit(lambda carry: condition(*carry, *known)[0] != 0)
     advance = jax.jit(lambda carry: _typed(body(*carry, *known), step.plan.elements))
-    carries = [init]
-    while (goes_on := bool(holds(carries[-1]))) and len(carries) <= node.max_steps:
+    carries, most = [init], MOST_STEPS if node.max_steps is None else node.max_steps
+    while (goes_on := bool(holds(carries[-1]))) and len(carries) <= min(most, MOST_STEPS):
         carries.append(advance(carries[-1]))
+    if len(carries) > MOST_STEPS:
+        return None
     return Unrolled(scope, index, body, carries, (), known, ended=not goes_on)
 
 

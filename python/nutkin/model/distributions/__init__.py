@@ -5,6 +5,7 @@ Names and parameters are those of Stan and PyMC (a gamma has a rate, a normal a 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import replace
 
@@ -53,12 +54,12 @@ def find_family(dist: str | Combination, arguments: Collection[str]) -> Family:
 
 
 def _combined(combination: Combination, arguments: Collection[str]) -> Family:
-    components = []
-    for place, component in enumerate(combination.components):
-        prefix = f"{place}."
-        of_component = [name.removeprefix(prefix) for name in arguments if name.startswith(prefix)]
-        components.append(find_family(component, of_component))
-    family = combine(combination.name, components, [name for name in arguments if "." not in name])
+    given: dict[str | None, list[str]] = defaultdict(list)  # by the prefix of a component, None: its own
+    for name in arguments:
+        prefix, dot, rest = name.partition(".")
+        given[prefix if dot else None].append(rest if dot else name)
+    components = [find_family(component, given[str(place)]) for place, component in enumerate(combination.components)]
+    family = combine(combination.name, components, given[None])
     for component, of in zip(combination.components, components, strict=True):
         check_cumulative(combination.name, component, of)
     return family

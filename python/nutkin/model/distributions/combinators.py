@@ -44,6 +44,7 @@ from nutkin.model.supports import (
 )
 
 _COMPONENTS = "components"
+_ENDS = "ends"
 _LIMITS = ("lower", "upper")
 
 
@@ -64,6 +65,9 @@ def combine(name: str, components: Sequence[Family], given: Collection[str]) -> 
         return replace(family, sized=sized)
 
     def sized(_: Family, sizes: Mapping[str, int]) -> Family:
+        if name == "interval_censored" and sizes.get(_ENDS, 2) != 2:
+            found = f"{{…, {sizes[_ENDS]}}}"
+            raise InvalidModel("a value of interval_censored is a pair of numbers", expected="{…, 2}", found=found)
         count = sizes.get(_COMPONENTS, len(components))
         if len(components) > 1 and count != len(components):
             raise InvalidModel(
@@ -193,7 +197,7 @@ def _interval_censored(family: Family, given: Collection[str]) -> Family:
     def kernel(x: Array, *parameters: Array) -> Array:
         return _log_mass(family, parameters, x[..., 0], x[..., 1])
 
-    return Family(_of_component(family), LogDensity(kernel), _PAIRS, event=("ends",))
+    return Family(_of_component(family), LogDensity(kernel), _PAIRS, event=(_ENDS,))
 
 
 _PAIRS = Support(

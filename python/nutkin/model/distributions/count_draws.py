@@ -17,6 +17,8 @@ from nutkin.model.native.elementary import exp, log, log1p
 def multinomial(key: Array, n: Array, logits: Array, shape: tuple[int, ...]) -> Array:
     """One category after the other, each binomial given those before."""
     *batch, size = shape
+    if size == 1:
+        return jnp.broadcast_to(n[..., None], shape)
     logits = jnp.broadcast_to(logits, shape)
     rest = jnp.stack([logsumexp(logits[..., i:], axis=-1) for i in range(1, size)])
     # Of categories that are impossible from here on, the last one takes all that is left.

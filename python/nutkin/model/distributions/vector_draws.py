@@ -107,7 +107,7 @@ def _lkj_cholesky(key: Array, parameters: Parameters, shape: Shape) -> Array:
 
 
 def _pad_column(matrix: Array) -> Array:
-    return jnp.concatenate([matrix, jnp.zeros_like(matrix[..., :1])], axis=-1)
+    return jnp.concatenate([matrix, jnp.zeros((*matrix.shape[:-1], 1), matrix.dtype)], axis=-1)
 
 
 def _diagonal(entries: Array, column: int = 0) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 
 @dataclass(frozen=True)
@@ -30,21 +31,25 @@ class Sizes:
 
     rooms: Mapping[str, int]
 
-    @property
+    @cached_property
     def larger(self) -> dict[str, int]:
         step = 2 * len(self.rooms) + 1001
         return {name: size + step + 2 * place for place, (name, size) in enumerate(self.rooms.items())}
+
+    @cached_property
+    def _names(self) -> dict[int, str]:
+        """By the difference of its two sizes, the axis."""
+        return {self.larger[name] - size: name for name, size in self.rooms.items()}
 
     def of(self, shape: Sequence[int], larger: Sequence[int]) -> dict[int, Axis] | None:
         """The axes that grow of a value that has these two shapes; None if one of them does not grow by entries."""
         if len(shape) != len(larger):
             return None
-        names = {self.larger[name] - size: name for name, size in self.rooms.items()}
         found = {}
         for place, (size, other) in enumerate(zip(shape, larger, strict=True)):
             if size == other:
                 continue
-            if (name := names.get(other - size)) is None:
+            if (name := self._names.get(other - size)) is None:
                 return None
             found[place] = Axis(name, size - self.rooms[name])
         return found

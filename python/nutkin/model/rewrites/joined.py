@@ -9,7 +9,7 @@ where it is not the same for all. The nodes stay, for whoever needs one of them 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 
 import jax
@@ -61,8 +61,7 @@ class _Joining:
                 # Values of variables without bounds and scales of their own need only be of one shape.
                 is_free = step.transform is None and step.centered
                 by_value[("free", step.spec) if is_free else kind].append(index)
-        self.kinds = {i: tuple(group) for group in by_kind.values() if len(group) >= MIN_MEMBERS for i in group}
-        self.variables = {i: tuple(group) for group in by_value.values() if len(group) >= MIN_MEMBERS for i in group}
+        self.kinds, self.variables = _groups(by_kind), _groups(by_value)
 
     def result(self) -> Program:
         applied = []
@@ -77,10 +76,11 @@ class _Joining:
                 applied.append(Rewrite(NAME, self.program.label(index)))
         if not applied:
             return self.program
-        for members in {self.variables[index] for index in self.variables if self.variables[index] in self.stacks}:
-            for place, member in enumerate(members):
-                variable = self.replaced.get(member, self.steps[member])
-                self.replaced[member] = replace(variable, of=(self.stacks[members], place))
+        for first, members in self.variables.items():
+            if first == members[0] and members in self.stacks:
+                for place, member in enumerate(members):
+                    variable = self.replaced.get(member, self.steps[member])
+                    self.replaced[member] = replace(variable, of=(self.stacks[members], place))
         added = dict(enumerate(self.steps[len(self.program.steps) :], len(self.program.steps)))
         return self.program.rewritten({**self.replaced, **added}, *applied)
 
@@ -89,11 +89,11 @@ class _Joining:
 
     def _is_one_group(self, step: Application) -> bool:
         """Whether a stack along the first axis is of steps of one group; those of data are cheap as they are."""
-        groups = {self._group_of(index) for index in step.args}
+        group = self._group_of(step.args[0])
         return (
             (step.node.opts.get("axis") or 0) == 0
-            and len(groups) == 1
-            and None not in groups
+            and group is not None
+            and all(self._group_of(index) is group for index in step.args)
             and (not self.program.parameter_free.issuperset(step.args))
         )
 
@@ -220,13 +220,16 @@ class _Joining:
             return self._values(first, indices, spec)
         if group is not None and set(indices) <= set(group):
             return self._part(group, indices, spec)
-        if isinstance(first, Application) and len({self.kinds.get(index, index) for index in indices}) == 1:
+        kind = self.kinds.get(indices[0])
+        is_one = len(set(indices)) == 1 if kind is None else all(self.kinds.get(index) is kind for index in indices)
+        if isinstance(first, Application) and is_one:
             return self._applied(first, indices, spec)
         return _each(spec, indices)
 
     def _part(self, group: Members, indices: Members, spec: Spec) -> Step:
         """Some of the variables of a group."""
-        whole, places = self._stack(group), [group.index(index) for index in indices]
+        whole, place_of = self._stack(group), {member: place for place, member in enumerate(group)}
+        places = [place_of[index] for index in indices]
         start, end = places[0], places[0] + len(places)
         if places == list(range(start, end)):
             return _view(spec, whole, lambda x: lax.slice_in_dim(x, start, end))
@@ -313,6 +316,12 @@ class _Joining:
 
     def _specs(self, indices: Sequence[int]) -> tuple[Spec, ...]:
         return tuple(self.steps[index].spec for index in indices)
+
+
+def _groups(alike: Mapping[Hashable, Sequence[int]]) -> dict[int, Members]:
+    """By each member of a group that is worth it, the group: one tuple, which all of them share."""
+    groups = (tuple(group) for group in alike.values() if len(group) >= MIN_MEMBERS)
+    return {index: group for group in groups for index in group}
 
 
 def _each(spec: Spec, indices: Members) -> Application:
