@@ -18,7 +18,7 @@ class Limits:
     store: int = GiB  # the blobs that are kept
     tensor: int = 4 * GiB  # one tensor
     rank: int = 64  # axes of one tensor: numpy allows no more
-    elements: int = 1 << 32  # elements of one tensor
+    elements: int = 1 << 31  # elements of one tensor
     tensors: int = 16 * GiB  # of all tensors of one request
     nesting: int = 64  # levels of one message: the most that there may be
     nodes: int = 100_000  # nodes of one model

@@ -33,7 +33,7 @@ def test_hello() -> None:
             "store": 2**30,
             "tensor": 2**32,
             "rank": 64,
-            "elements": 2**32,
+            "elements": 2**31,
             "tensors": 2**34,
             "nesting": 64,
             "nodes": 100_000,
