@@ -21,7 +21,9 @@ defmodule Nutkin.Worker do
     * a program that is to end is asked to, gets SIGTERM if it has not after a while, and SIGKILL if that does not help.
 
   What the program logs or prints goes to `Logger`, with the metadata `:nutkin_worker` (the name) and
-  `:nutkin_source` (`"stdout"`, `"stderr"` or `"nutkin"`).
+  `:nutkin_source` (`"stdout"`, `"stderr"` or `"nutkin"`): at most #{Nutkin.Worker.Lines.a_second()} lines a second, the others
+  are counted. What the worker itself says of one run has `:nutkin_run` too, the `:ref` of the `Nutkin.Run`. For numbers
+  there is `Nutkin.Telemetry`.
   """
 
   use GenServer
@@ -29,8 +31,8 @@ defmodule Nutkin.Worker do
   require Logger
 
   alias Nutkin.Error.WorkerExit
-  alias Nutkin.{Pool, Protocol}
-  alias Nutkin.Worker.{Hello, Outbox, Program, Requests, Retired}
+  alias Nutkin.{Pool, Protocol, Telemetry}
+  alias Nutkin.Worker.{Hello, Lines, Outbox, Program, Requests, Retired}
 
   # A program that was ready is started again at once, but not forever if it never answers anything in between.
   @failures_at_once 3
@@ -41,8 +43,6 @@ defmodule Nutkin.Worker do
 
   # How soon a port that was busy is tried again: the runtime does not tell when it has room.
   @busy_pause 1
-
-  @kept_lines 20
 
   # How long runs have for a checkpoint before their program is replaced, in milliseconds.
   @checkpoint_pause 500
@@ -73,14 +73,14 @@ defmodule Nutkin.Worker do
     :resident,
     :recycling,
     :reported,
+    :requests,
     phase: :down,
     failures: 0,
-    requests: Requests.new(),
     retired: Retired.new(),
     flushing?: false,
     heard?: false,
     loaded?: false,
-    log: []
+    lines: Lines.new()
   ]
 
   @typedoc "A pool or one of its workers: the name that the pool was started under, or a pid."
@@ -100,7 +100,15 @@ defmodule Nutkin.Worker do
     # Before the one who starts the pool can ask for it.
     Pool.join(options.name, place)
     label = if options.workers == 1, do: options.name, else: {options.name, place}
-    state = %__MODULE__{program: Program.new(options), options: options, label: label, load: load}
+
+    state = %__MODULE__{
+      program: Program.new(options),
+      options: options,
+      label: label,
+      load: load,
+      requests: Requests.new(label)
+    }
+
     {:ok, state, {:continue, :open}}
   end
 
@@ -123,14 +131,9 @@ defmodule Nutkin.Worker do
     do: noreply(update(state, &Requests.ask(&1, ref, name, from)))
 
   @impl true
-  def handle_cast({:submit, ref, _consumer, _request}, %{phase: :down} = state) do
-    send(ref, {ref, {:error, state.error}})
-    # The pool has counted it.
-    noreply(state)
-  end
-
   def handle_cast({:submit, ref, consumer, request}, state) do
-    noreply(update(state, &Requests.add(&1, ref, consumer, request)))
+    state = update(state, &Requests.add(&1, ref, consumer, request))
+    noreply(if state.phase == :down, do: update(state, &Requests.fail(&1, state.error)), else: state)
   end
 
   def handle_cast({:ack, ref, chunks}, state), do: noreply(update(state, &Requests.grant(&1, ref, chunks)))
@@ -186,6 +189,8 @@ defmodule Nutkin.Worker do
     noreply(%{state | retired: Retired.escalate(state.retired, port, timer)})
   end
 
+  def handle_info({:timeout, _timer, :second_of_lines}, state), do: noreply(next_second(state))
+
   def handle_info({:timeout, timer, what}, %{timer: timer} = state), do: noreply(time_is_up(what, state))
 
   def handle_info({:timeout, timer, :recycle}, %{recycling: {timer, reason}} = state) do
@@ -232,7 +237,7 @@ defmodule Nutkin.Worker do
     error =
       WorkerExit.exception(
         message: "the worker was not ready within #{state.options.start_timeout} ms",
-        log: Enum.reverse(state.log),
+        log: Lines.last(state.lines),
         hint: "raise start_timeout: if the machine is slow"
       )
 
@@ -251,7 +256,7 @@ defmodule Nutkin.Worker do
 
   defp silent(state) do
     message = "the worker has not answered for #{state.options.heartbeat} ms and was killed"
-    give_up(state, WorkerExit.exception(message: message, log: Enum.reverse(state.log)))
+    give_up(state, WorkerExit.exception(message: message, log: Lines.last(state.lines)))
   end
 
   defp start_heartbeat(state) do
@@ -259,11 +264,11 @@ defmodule Nutkin.Worker do
   end
 
   defp ended(%{phase: phase} = state, status) when phase == :starting or status == @engine_cannot_start do
-    Program.never_ready(state.program, status, Enum.reverse(state.log))
+    Program.never_ready(state.program, status, Lines.last(state.lines))
   end
 
   defp ended(state, status) do
-    WorkerExit.exception(message: "the worker ended", status: status, log: Enum.reverse(state.log))
+    WorkerExit.exception(message: "the worker ended", status: status, log: Lines.last(state.lines))
   end
 
   # What the program says cannot be trusted any more, or it says nothing.
@@ -277,6 +282,7 @@ defmodule Nutkin.Worker do
     state = report(state, "#{inspect(state.label)}: #{Exception.message(error)}")
     at_once? = state.phase == :ready and state.failures < @failures_at_once and not hopeless?(error)
     pause = min(@first_pause * 2 ** min(state.failures, 10), @longest_pause)
+    Telemetry.down(state.label, uptime(state), if(at_once?, do: 0, else: pause), error)
     state = without_program(%{state | failures: state.failures + 1})
 
     if at_once? do
@@ -296,10 +302,11 @@ defmodule Nutkin.Worker do
         os_pid: nil,
         hello: nil,
         timer: nil,
+        started: nil,
         loaded?: false,
         resident: nil,
         recycling: nil,
-        log: []
+        lines: Lines.forget(state.lines)
     }
   end
 
@@ -346,14 +353,18 @@ defmodule Nutkin.Worker do
 
   defp replaced(state, reason) do
     Logger.info("#{inspect(state.label)}: the worker is replaced: #{reason}", metadata(state, "nutkin"))
+    Telemetry.replaced(state.label, uptime(state), reason)
     error = WorkerExit.exception(message: "the worker was replaced: #{reason}")
     state |> without_program() |> update(&Requests.take_up(&1, error)) |> open()
   end
 
   defp now, do: System.monotonic_time(:millisecond)
 
-  defp seconds(%{started: nil}), do: 0.0
-  defp seconds(state), do: (now() - state.started) / 1000
+  # Of the program, in milliseconds.
+  defp uptime(%{started: nil}), do: 0
+  defp uptime(state), do: now() - state.started
+
+  defp seconds(state), do: uptime(state) / 1000
 
   # What arrives
 
@@ -361,6 +372,7 @@ defmodule Nutkin.Worker do
     case Hello.check(hello) do
       :ok ->
         :erlang.cancel_timer(state.timer)
+        Telemetry.up(state.label, uptime(state), %{os_pid: state.os_pid, versions: hello.versions})
         state = start_heartbeat(%{state | phase: :ready, hello: hello})
         update(state, &Requests.ready(&1, hello.limits))
 
@@ -386,11 +398,31 @@ defmodule Nutkin.Worker do
     if elem(event, 0) in [:need, :compiling], do: state, else: %{state | failures: 0}
   end
 
-  defp log(state, %{level: level, source: source, text: text}) do
+  defp log(state, line) do
     # A copy, since a line would keep its whole frame in memory.
-    text = :binary.copy(text)
-    Logger.log(level, text, metadata(state, source))
-    %{state | log: Enum.take([text | state.log], @kept_lines)}
+    line = %{line | text: :binary.copy(line.text)}
+    {whether, lines} = Lines.put(state.lines, line.text)
+
+    if whether == :pass do
+      Logger.log(line.level, line.text, metadata(state, line.source))
+      Telemetry.line(state.label, line)
+    end
+
+    %{state | lines: lines}
+  end
+
+  defp next_second(state) do
+    {left_out, lines} = Lines.next_second(state.lines)
+
+    if left_out > 0 do
+      text =
+        "#{inspect(state.label)}: #{left_out} lines of the program were left out, it wrote too many in a second"
+
+      Logger.warning(text, metadata(state, "nutkin"))
+      Telemetry.lines_left_out(state.label, left_out)
+    end
+
+    %{state | lines: lines}
   end
 
   defp metadata(state, source), do: [nutkin_worker: state.label, nutkin_source: source]

@@ -8,18 +8,23 @@ defmodule Nutkin.Worker.Entry do
   # delivered: by the number of a chain, how many draws of the warmup and of the sampling the consumer has
   # checkpoint: the bytes of the last whole one; pieces: those that have come of the next one, the last one first
   # told: events of which a second one, of the same request sent again, is none of the consumer's business
+  # worker: the name of its worker in logs and telemetry
+  # began: when it was handed over; compiling: since when the program compiles for it, nil while it does not; in native units
   # losses: how many programs have ended under it since it last got on
   # asked: callers that wait for an answer beside the events, by its name
 
-  alias Nutkin.{Blob, Checkpoint, Draws, Protocol}
+  alias Nutkin.{Blob, Checkpoint, Draws, Protocol, Telemetry}
   alias Nutkin.Worker.Request
 
-  @enforce_keys [:id, :ref, :monitor, :request]
+  @enforce_keys [:id, :ref, :monitor, :request, :worker, :began]
   defstruct [
     :id,
     :ref,
     :monitor,
     :request,
+    :worker,
+    :began,
+    :compiling,
     :checkpoint,
     sent?: false,
     credit: 0,
@@ -37,6 +42,9 @@ defmodule Nutkin.Worker.Entry do
           ref: reference(),
           monitor: reference() | nil,
           request: Request.t(),
+          worker: Telemetry.label(),
+          began: integer(),
+          compiling: integer() | nil,
           checkpoint: binary() | nil,
           sent?: boolean(),
           credit: non_neg_integer(),
@@ -52,13 +60,15 @@ defmodule Nutkin.Worker.Entry do
   # A request under which programs end again and again may be the reason for it.
   @most_losses 3
 
-  @spec new(pos_integer(), reference(), pid(), Request.t()) :: t()
-  def new(id, ref, consumer, request) do
+  @spec new(pos_integer(), reference(), pid(), Request.t(), Telemetry.label()) :: t()
+  def new(id, ref, consumer, request, worker) do
     %__MODULE__{
       id: id,
       ref: ref,
       monitor: Process.monitor(consumer),
       request: request,
+      worker: worker,
+      began: System.monotonic_time(),
       credit: request.credit,
       checkpoint: request.state
     }
@@ -126,12 +136,19 @@ defmodule Nutkin.Worker.Entry do
   def take_up(entry) do
     if MapSet.member?(entry.told, :part),
       do: :lost,
-      else: {:ok, %{entry | sent?: false, pieces: [], losses: entry.losses + 1}}
+      else: {:ok, %{entry | sent?: false, compiling: nil, pieces: [], losses: entry.losses + 1}}
   end
 
   @doc "What has arrived for the request: the entry after it, and whether its consumer is told."
   @spec note(t(), Protocol.event()) :: {:tell, t()} | {:keep, t()}
-  def note(entry, {:draws, %Draws{} = draws}) do
+  def note(entry, {:compiling, _} = event),
+    do: noted(%{entry | compiling: System.monotonic_time()}, event)
+
+  # Also one of nothing is sent meanwhile.
+  def note(entry, {:checkpoint, _} = event), do: noted(entry, event)
+  def note(entry, event), do: noted(%{entry | compiling: nil}, event)
+
+  defp noted(entry, {:draws, %Draws{} = draws}) do
     {warmup, sample} = Map.get(entry.delivered, draws.chain, {0, 0})
     upto = draws.start + draws.count
 
@@ -145,7 +162,7 @@ defmodule Nutkin.Worker.Entry do
     {:tell, %{entry | delivered: delivered, credit: max(entry.credit - 1, 0), losses: 0}}
   end
 
-  def note(entry, {:checkpoint, %{size: size, offset: offset, bytes: bytes}}) do
+  defp noted(entry, {:checkpoint, %{size: size, offset: offset, bytes: bytes}}) do
     # The pieces of one that was cut off by the end of its program are not continued.
     pieces = if offset == 0, do: [bytes], else: [bytes | entry.pieces]
 
@@ -158,14 +175,14 @@ defmodule Nutkin.Worker.Entry do
     end
   end
 
-  def note(entry, {name, _}) when name in [:compiling, :compiled, :part] do
+  defp noted(entry, {name, _}) when name in [:compiling, :compiled, :part] do
     if name != :part and MapSet.member?(entry.told, name),
       do: {:keep, entry},
       else: {:tell, %{entry | told: MapSet.put(entry.told, name)}}
   end
 
-  def note(entry, {:progress, _}), do: {:tell, entry}
-  def note(entry, _event), do: {:keep, entry}
+  defp noted(entry, {:progress, _}), do: {:tell, entry}
+  defp noted(entry, _event), do: {:keep, entry}
 
   @doc "The checkpoint that whoever asks gets."
   @spec checkpoint(t()) :: Checkpoint.t()

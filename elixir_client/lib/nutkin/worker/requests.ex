@@ -3,17 +3,22 @@ defmodule Nutkin.Worker.Requests do
   # The open requests of a worker, from the moment they are handed over to their last answer, and what is to be written
   # to the program for them. It survives programs: what can be taken up again is sent to the next one.
   #
+  # worker: its name in logs and telemetry
   # limits: those of the program, nil while there is none that is ready. Nothing is written here: the worker takes frames
   # out of the outbox when the port has room.
 
+  require Logger
+
   alias Nutkin.Error
   alias Nutkin.Error.LimitExceeded
+  alias Nutkin.{Protocol, Telemetry}
   alias Nutkin.Worker.{Entry, Outbox, Request}
-  alias Nutkin.Protocol
 
-  defstruct next_id: 1, entries: %{}, ids: %{}, outbox: Outbox.new(), limits: nil
+  @enforce_keys [:worker]
+  defstruct worker: nil, next_id: 1, entries: %{}, ids: %{}, outbox: Outbox.new(), limits: nil
 
   @type t :: %__MODULE__{
+          worker: Telemetry.label(),
           next_id: pos_integer(),
           entries: %{pos_integer() => Entry.t()},
           ids: %{reference() => pos_integer()},
@@ -24,8 +29,8 @@ defmodule Nutkin.Worker.Requests do
   @typedoc "An id of the wire, the reference of a consumer, or the monitor on it."
   @type key :: pos_integer() | reference()
 
-  @spec new() :: t()
-  def new, do: %__MODULE__{}
+  @spec new(Telemetry.label()) :: t()
+  def new(worker), do: %__MODULE__{worker: worker}
 
   @doc "How many are open."
   @spec count(t()) :: non_neg_integer()
@@ -46,7 +51,8 @@ defmodule Nutkin.Worker.Requests do
   @doc "Adds a request of `consumer`, which is monitored from now on, and sends it if there is a program."
   @spec add(t(), reference(), pid(), Request.t()) :: t()
   def add(%{next_id: id} = requests, ref, consumer, request) do
-    entry = Entry.new(id, ref, consumer, request)
+    entry = Entry.new(id, ref, consumer, request, requests.worker)
+    Telemetry.began(entry)
     ids = Map.merge(requests.ids, %{entry.ref => id, entry.monitor => id})
     requests = update(%{requests | next_id: id + 1, ids: ids}, entry)
     if requests.limits, do: dispatch(requests, entry), else: requests
@@ -76,27 +82,49 @@ defmodule Nutkin.Worker.Requests do
     requests |> all() |> Enum.reduce(requests, &take_up(&2, &1, error))
   end
 
-  defp take_up(requests, %{monitor: nil} = entry, _error), do: remove(requests, entry)
-
-  defp take_up(requests, %{cancelled?: true} = entry, _error),
-    do: finish(requests, entry, Entry.cancelled(entry))
+  defp take_up(requests, %{monitor: monitor, cancelled?: cancelled?} = entry, _error)
+       when monitor == nil or cancelled?,
+       do: finish(requests, entry, Entry.cancelled(entry))
 
   defp take_up(requests, entry, error) do
     case Entry.take_up(entry) do
       {:ok, again} ->
-        if entry.sent? and Request.run?(entry.request), do: Entry.tell(entry, {:resumed, error})
+        if entry.sent?, do: resumed(entry, error)
         update(requests, again)
 
       :lost ->
-        finish(requests, entry, {:error, error})
+        give_up(requests, entry, error)
     end
+  end
+
+  defp resumed(entry, error) do
+    Telemetry.resumed(entry, error)
+
+    if Request.run?(entry.request) do
+      Entry.tell(entry, {:resumed, error})
+      log(:info, entry, "a run goes on with the next program")
+    end
+  end
+
+  defp give_up(requests, entry, error) do
+    # Of one that no program has had, its caller knows as much as the log.
+    if entry.monitor && Request.run?(entry.request) && (entry.sent? or entry.losses > 0) do
+      log(:warning, entry, "a run is given up: #{Exception.message(error)}")
+    end
+
+    finish(requests, entry, {:error, error})
+  end
+
+  defp log(level, entry, text) do
+    metadata = [nutkin_worker: entry.worker, nutkin_source: "nutkin", nutkin_run: entry.ref]
+    Logger.log(level, "#{inspect(entry.worker)}: #{text}", metadata)
   end
 
   @doc "There is no program, and none to be had for a while: all are answered with `error`."
   @spec fail(t(), Error.t()) :: t()
   def fail(requests, error) do
     requests = %{requests | outbox: Outbox.new(), limits: nil}
-    requests |> all() |> Enum.reduce(requests, &finish(&2, &1, {:error, error}))
+    requests |> all() |> Enum.reduce(requests, &give_up(&2, &1, error))
   end
 
   # What the consumer wants
@@ -143,13 +171,14 @@ defmodule Nutkin.Worker.Requests do
   @doc "Nobody waits for a request any more."
   @spec abandon(t(), key()) :: t()
   def abandon(requests, key) do
-    with_entry(requests, key, fn
-      # It stays until the program has answered the cancel: only then is its id free again.
-      %{sent?: true} = entry ->
-        requests |> unsubscribe(entry) |> update(%{entry | monitor: nil}) |> control(entry, "cancel", %{})
+    with_entry(requests, key, fn entry ->
+      requests = unsubscribe(requests, entry)
+      nobodys = %{entry | monitor: nil}
 
-      entry ->
-        remove(requests, entry)
+      # It stays until the program has answered the cancel: only then is its id free again.
+      if entry.sent?,
+        do: requests |> update(nobodys) |> control(entry, "cancel", %{}),
+        else: finish(requests, nobodys, Entry.cancelled(entry))
     end)
   end
 
@@ -217,6 +246,7 @@ defmodule Nutkin.Worker.Requests do
     if Request.last?(entry.request.type, event) do
       finish(requests, entry, Entry.last(entry, event))
     else
+      Telemetry.arrived(entry, event)
       {whether, entry} = Entry.note(entry, event)
       if whether == :tell, do: Entry.tell(entry, event)
       update(requests, answer_checkpoint(entry, event))
@@ -268,6 +298,7 @@ defmodule Nutkin.Worker.Requests do
   defp update(requests, entry), do: %{requests | entries: Map.put(requests.entries, entry.id, entry)}
 
   defp finish(requests, entry, event) do
+    Telemetry.ended(entry, event)
     Entry.tell(entry, event)
     remove(%{requests | outbox: Outbox.drop_uploads(requests.outbox, entry.id)}, entry)
   end
