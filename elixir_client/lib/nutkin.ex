@@ -36,6 +36,9 @@ defmodule Nutkin do
     :worker
   ]
 
+  # Of functions that wait.
+  @waiting [:timeout, :on_progress, :progress]
+
   @predicting [:data, :redraw, :variables, :seed, :precision, :resume, :credit, :worker, :timeout]
   @prior [:chains, :draws | @predicting -- [:redraw]]
 
@@ -110,7 +113,7 @@ defmodule Nutkin do
   @doc """
   Samples from the posterior of a model, and waits for it.
 
-  Takes the options #{Enum.map_join(@sampling ++ [:timeout, :on_progress], ", ", &"`#{inspect(&1)}`")} of `Nutkin.Options`.
+  Takes the options #{Enum.map_join(@sampling ++ @waiting, ", ", &"`#{inspect(&1)}`")} of `Nutkin.Options`.
 
   When `:timeout` milliseconds are over, the run is cancelled and what it has drawn is the result, with the status
   `:timeout`; without any draw it is a `Nutkin.Error.Timeout`. A compilation cannot be interrupted: after a timeout during
@@ -124,7 +127,7 @@ defmodule Nutkin do
   """
   @spec sample(Model.t(), keyword()) :: {:ok, Fit.t()} | {:error, Error.t()}
   def sample(model, opts \\ []) do
-    with {:ok, options} <- Options.validate(opts, @sampling ++ [:timeout, :on_progress]) do
+    with {:ok, options} <- Options.validate(opts, @sampling ++ @waiting) do
       deadline = Client.deadline(options.timeout)
       with {:ok, run} <- start(model, options), do: Run.await(run, deadline, options.timeout)
     end
@@ -142,7 +145,7 @@ defmodule Nutkin do
 
   Sampling starts when it is enumerated, goes as far ahead as the option `:credit` says, and is cancelled when the
   enumeration stops early. Errors are raised in the process that enumerates; so is `Nutkin.Error.Timeout` when
-  `:timeout` milliseconds are over. Takes the options of `sample/2` but `:on_progress`, and raises where they are wrong.
+  `:timeout` milliseconds are over. Takes the options of `sample/2` but `:on_progress` and `:progress`, and raises where they are wrong.
 
       model |> Nutkin.stream(data: data) |> Stream.map(&Nutkin.Draws.fetch!(&1, :mu)) |> Enum.take(10)
   """
@@ -155,7 +158,7 @@ defmodule Nutkin do
   @doc """
   Starts a run whose events come to the calling process as messages, see `Nutkin.Run`.
 
-  Takes the options of `sample/2` but `:timeout` and `:on_progress`; with a checkpoint in the place of the model, as
+  Takes the options of `sample/2` but `:timeout`, `:on_progress` and `:progress`; with a checkpoint in the place of the model, as
   `stream/2` too, those of `resume/2`.
   """
   @spec start_run(Model.t() | Checkpoint.t(), keyword()) :: {:ok, Run.t()} | {:error, Error.t()}
@@ -184,7 +187,7 @@ defmodule Nutkin do
 
   From a fit the result has its draws and the new ones; from a checkpoint those that come after it.
 
-  Takes the options #{Enum.map_join(@resuming ++ [:timeout, :on_progress], ", ", &"`#{inspect(&1)}`")} of `Nutkin.Options`.
+  Takes the options #{Enum.map_join(@resuming ++ @waiting, ", ", &"`#{inspect(&1)}`")} of `Nutkin.Options`.
   Of what ends a run early (`:max_time`, `:target_ess`, `:max_rhat`), only what is given here counts. What is not given otherwise is as
   it was. A checkpoint of other versions or another machine is a `Nutkin.Error.InvalidCheckpoint`.
   """
@@ -203,7 +206,7 @@ defmodule Nutkin do
   def resume(%Checkpoint{} = checkpoint, opts), do: resume(checkpoint, nil, opts)
 
   defp resume(checkpoint, fit, opts) do
-    with {:ok, options} <- options(checkpoint, opts, [:timeout, :on_progress]) do
+    with {:ok, options} <- options(checkpoint, opts, @waiting) do
       deadline = Client.deadline(options.timeout)
 
       with {:ok, run} <- start(checkpoint, options),

@@ -53,7 +53,7 @@ defmodule Nutkin.Fit do
   @type name :: atom() | String.t()
 
   # What says how a run is handed over, not what is drawn. Data can be large, and a closure cannot be stored.
-  @not_kept [:data, :worker, :on_progress, :timeout, :more]
+  @not_kept [:data, :worker, :on_progress, :progress, :timeout, :more]
 
   @doc false
   @spec new(Nutkin.Options.valid()) :: t()

@@ -151,6 +151,13 @@ defmodule Nutkin.Options do
       default: nil,
       doc: "A function that is called with each progress event."
     ],
+    progress: [
+      type: :device,
+      default: false,
+      doc:
+        "Whether to show how far the chains are: `true`, or a device such as `:stderr`. A terminal shows a table, anything else gets a " <>
+          "line every ten seconds, and a run that samples for less than half a second nothing."
+    ],
     worker: [type: :server, default: Nutkin, doc: "The worker: the name it was started under, or its pid."]
   ]
 
@@ -377,6 +384,15 @@ defmodule Nutkin.Options do
     if is_function(value, arity),
       do: {:ok, value},
       else: expected("a function of #{arity} argument(s)", value)
+  end
+
+  defp check(:device, false, _default), do: {:ok, nil}
+  defp check(:device, true, _default), do: {:ok, :stdio}
+
+  defp check(:device, value, _default) do
+    if (is_atom(value) and value != nil) or is_pid(value),
+      do: {:ok, value},
+      else: expected("true, false, or a device such as :stderr", value)
   end
 
   defp check(:server, value, _default) do

@@ -68,6 +68,7 @@ defmodule Nutkin.Run do
 
   alias Nutkin.Error.Timeout
   alias Nutkin.Fit
+  alias Nutkin.Progress.Display
   alias Nutkin.Worker.{Client, Request}
 
   @enforce_keys [:ref, :worker, :owner, :options]
@@ -163,42 +164,45 @@ defmodule Nutkin.Run do
     Client.expect(run.worker, run.ref)
 
     try do
-      case collect(run, fit, deadline) do
+      case collect(run, fit, Display.new(run.options), deadline) do
         {:ended, result} -> result
-        {:time_is_up, fit} -> finish_late(run, fit, timeout)
+        {:time_is_up, fit, display} -> finish_late(run, fit, display, timeout)
       end
     after
       Client.close(run.worker, run.ref)
     end
   end
 
-  defp finish_late(run, fit, timeout) do
+  defp finish_late(run, fit, display, timeout) do
     cancel(run)
     error = Timeout.exception(timeout: timeout, hint: Client.hint(fit.status))
 
-    case collect(run, fit, Client.deadline(@grace)) do
+    case collect(run, fit, display, Client.deadline(@grace)) do
       {:ended, {:ok, %Fit{status: :cancelled} = fit}} -> late(fit, error)
       {:ended, result} -> result
-      {:time_is_up, fit} -> late(fit, error)
+      {:time_is_up, fit, _display} -> late(fit, error)
     end
   end
 
   defp late(fit, error), do: if(Fit.empty?(fit), do: {:error, error}, else: {:ok, %{fit | status: :timeout}})
 
-  defp collect(run, fit, deadline) do
-    case Client.next(run.worker, run.ref, deadline) do
-      {:draws, _} = event ->
+  defp collect(run, fit, display, deadline) do
+    event = Client.next(run.worker, run.ref, deadline)
+    display = Display.put(display, event)
+
+    case event do
+      {:draws, _} ->
         ack(run)
-        collect(run, Fit.put(fit, event), deadline)
+        collect(run, Fit.put(fit, event), display, deadline)
 
       {:progress, progress} ->
         if on_progress = run.options[:on_progress], do: on_progress.(progress)
-        collect(run, fit, deadline)
+        collect(run, fit, display, deadline)
 
-      {name, _} = event when name in [:compiling, :compiled, :resumed] ->
-        collect(run, Fit.put(fit, event), deadline)
+      {name, _} when name in [:compiling, :compiled, :resumed] ->
+        collect(run, Fit.put(fit, event), display, deadline)
 
-      {:done, _} = event ->
+      {:done, _} ->
         {:ended, {:ok, Fit.put(fit, event)}}
 
       {:error, _} = error ->
@@ -209,7 +213,7 @@ defmodule Nutkin.Run do
               "this run has ended or was closed: it can be awaited once, and before its last event is received"
 
       :timeout ->
-        {:time_is_up, fit}
+        {:time_is_up, fit, display}
     end
   end
 
