@@ -17,8 +17,8 @@ defmodule Nutkin.Telemetry do
   | `[:nutkin, :run, :stop]` | it has ended, with draws or without | `:duration`, `:monotonic_time`, and of all chains `:draws`, `:divergences`, `:gradients` | `:status`: `:complete`, `:converged`, `:max_time` or `:cancelled` |
   | `[:nutkin, :run, :exception]` | it ended with an error | `:duration`, `:monotonic_time` | `:kind` (`:error`), `:reason` (a `t:Nutkin.Error.t/0`), `:stacktrace` (empty) |
   | `[:nutkin, :run, :resumed]` | its program ended, the next one goes on with it | `:system_time` | `:reason` |
-  | `[:nutkin, :compile, :start]` | the program begins to compile for a request of any type; not where it has what it needs in memory | `:system_time`, `:monotonic_time` | |
-  | `[:nutkin, :compile, :stop]` | that has ended | `:duration`, `:monotonic_time` | `:cached`: whether it was found on disk; nil where that is not told |
+  | `[:nutkin, :compile, :start]` | the program begins to compile for a request of any type, or to read from disk what was compiled before; not where it has it in memory | `:system_time`, `:monotonic_time` | |
+  | `[:nutkin, :compile, :stop]` | that has ended | `:duration`, `:monotonic_time` | |
   | `[:nutkin, :compile, :exception]` | it failed, was ended, or was given up by whoever waited for it | `:duration`, `:monotonic_time` | `:kind`, `:reason`, `:stacktrace` |
   | `[:nutkin, :draws]` | a chunk of draws came | `:count` | `:chain`, `:phase` (`:warmup` or `:sample`) |
   | `[:nutkin, :progress]` | a chain is so far, see `Nutkin.Progress` | `:iteration`, `:total`, `:draws`, `:divergences`, `:step_size`, `:tree_depth`, `:gradients`, `:gradients_per_second`, `:seconds_left` (not while nothing is known) | `:chain`, `:phase` |
@@ -141,10 +141,7 @@ defmodule Nutkin.Telemetry do
     compiled(entry, {:error, Error.Cancelled.exception("the request was cancelled")})
   end
 
-  defp compiled(entry, {_name, event}) do
-    cached = if is_map(event), do: Map.get(event, :cached)
-    execute([:compile, :stop], lasted(entry.compiling), metadata(entry, %{cached: cached}))
-  end
+  defp compiled(entry, _event), do: execute([:compile, :stop], lasted(entry.compiling), metadata(entry))
 
   @doc false
   @spec up(label(), non_neg_integer(), map()) :: :ok

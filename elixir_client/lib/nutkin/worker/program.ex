@@ -108,17 +108,21 @@ defmodule Nutkin.Worker.Program do
   end
 
   defp import_error(program) do
-    with {:ok, executable} <- executable(program),
-         {:ok, {output, status}} when status != 0 <- run(executable, @try_import, program.env) do
+    with {:ok, {output, status}} when status != 0 <- execute(program, @try_import, @diagnosis_ms) do
       output |> String.split("\n", trim: true) |> Enum.take(-3)
     else
       _nothing_found -> []
     end
   end
 
-  defp run(executable, args, env) do
-    task = Task.async(fn -> System.cmd(executable, args, stderr_to_stdout: true, env: env) end)
-    Task.yield(task, @diagnosis_ms) || Task.shutdown(task, :brutal_kill)
+  @doc "What its Python prints with other arguments, and the exit status; `:timeout` after so many milliseconds."
+  @spec execute(t(), [String.t()], timeout()) ::
+          {:ok, {String.t(), non_neg_integer()}} | :timeout | {:error, WorkerExit.t()}
+  def execute(program, args, timeout) do
+    with {:ok, executable} <- executable(program) do
+      task = Task.async(fn -> System.cmd(executable, args, stderr_to_stdout: true, env: program.env) end)
+      Task.yield(task, timeout) || Task.shutdown(task, :brutal_kill) || :timeout
+    end
   end
 
   defp os_pid(port) do
