@@ -12,8 +12,32 @@ defmodule Nutkin.MixProject do
       description: "Bayesian NUTS sampling for the BEAM: models in Elixir, draws from XLA through a port.",
       # Nx is optional, and looked for while the client runs.
       xref: [exclude: [Nx, Nx.Defn, Nx.Defn.Composite, Nx.Defn.Expr, Nx.Shared]],
-      deps: []
+      deps: [],
+      package: [files: ~w(lib priv/python .formatter.exs mix.exs), licenses: ["Apache-2.0"]],
+      aliases: [
+        bundle: &bundle/1,
+        "hex.build": ["bundle", "hex.build"],
+        "hex.publish": ["bundle", "hex.publish"]
+      ]
     ]
+  end
+
+  # A package cannot hold what lies outside of its folder: the engine and its lock file come into priv/python, as they lie in a checkout,
+  # where `mix nutkin.install` finds them.
+  defp bundle(_args) do
+    bundle = Path.expand("priv/python", __DIR__)
+    root = Path.expand("..", __DIR__)
+    File.rm_rf!(bundle)
+    code = Enum.flat_map(~w(python/nutkin bridge/nutkin_port), &Path.wildcard("#{root}/#{&1}/**/*.py"))
+
+    others =
+      for name <- ~w(requirements-runtime.lock pyproject.toml README.md LICENSE), do: Path.join(root, name)
+
+    for file <- code ++ others do
+      target = Path.join(bundle, Path.relative_to(file, root))
+      File.mkdir_p!(Path.dirname(target))
+      File.cp!(file, target)
+    end
   end
 
   def application do

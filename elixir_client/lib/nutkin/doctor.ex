@@ -25,8 +25,6 @@ defmodule Nutkin.Doctor do
           result: {:ok, String.t()} | {:wrong, String.t(), String.t()} | :not_looked_at
         }
 
-  @oldest_python "3.11.0"
-
   # Milliseconds: the engine may have to be read from a slow disk.
   @patience 120_000
 
@@ -92,30 +90,10 @@ defmodule Nutkin.Doctor do
   end
 
   defp python(program) do
-    code = "import platform, sys; print(sys.executable, platform.python_version(), sep='\\n')"
-
-    case Program.execute(program, ["-c", code], @patience) do
-      {:ok, {output, 0}} -> output |> String.split("\n", trim: true) |> Enum.take(-2) |> new_enough()
-      {:ok, {output, status}} -> wrong_python("it ended with status #{status}: #{String.trim(output)}")
-      :timeout -> wrong_python("it did not end within #{div(@patience, 1000)} s")
+    case Program.version(program) do
+      {:ok, executable, version} -> {:ok, "#{version}, #{executable}"}
       {:error, error} -> {:wrong, error.message, error.hint}
     end
-  end
-
-  defp new_enough(lines) do
-    # Without what makes it no version, as in 3.14.0rc1.
-    with [executable, version] <- lines,
-         [number] <- Regex.run(~r/^\d+\.\d+\.\d+/, version) do
-      if Version.compare(number, @oldest_python) == :lt,
-        do: wrong_python("#{executable} is Python #{version}, and nutkin needs 3.11 or later"),
-        else: {:ok, "#{version}, #{executable}"}
-    else
-      _ -> wrong_python("it is no Python: it says #{Enum.join(lines, " ")}")
-    end
-  end
-
-  defp wrong_python(text) do
-    {:wrong, text, "give another Python with --python, or in the environment variable NUTKIN_PYTHON"}
   end
 
   defp packages(worker) do

@@ -14,6 +14,10 @@ defmodule Nutkin.Worker.Program do
   # The module that is run, since its package alone needs nothing that might be missing.
   @try_import ["-P", "-c", "import nutkin_port.__main__"]
 
+  @say_version "import platform, sys; print(sys.executable, platform.python_version(), sep='\\n')"
+  @oldest_python "3.11.0"
+  @version_ms 30_000
+
   # The worker answers nobody in the meantime.
   @diagnosis_ms 3_000
 
@@ -100,7 +104,8 @@ defmodule Nutkin.Worker.Program do
         "nutkin needs Python 3.11 or later: give another one as `python:` of Nutkin.start_link/1 or in NUTKIN_PYTHON"
 
       text =~ "ModuleNotFoundError" or text =~ "No module named" ->
-        "install the package nutkin into that Python: `#{python} -m pip install PATH`, with the path of the package"
+        "install the package nutkin into that Python: `#{python} -m pip install PATH`, with the path of the package; " <>
+          "or make one that has it: `mix nutkin.install`"
 
       true ->
         "run `#{Enum.join([python | program.args], " ")}` to see why"
@@ -123,6 +128,33 @@ defmodule Nutkin.Worker.Program do
       task = Task.async(fn -> System.cmd(executable, args, stderr_to_stdout: true, env: program.env) end)
       Task.yield(task, timeout) || Task.shutdown(task, :brutal_kill) || :timeout
     end
+  end
+
+  @doc "Its Python as that names itself, and its version; an error where it is none, or too old for nutkin."
+  @spec version(t()) :: {:ok, Path.t(), String.t()} | {:error, WorkerExit.t()}
+  def version(program) do
+    case execute(program, ["-c", @say_version], @version_ms) do
+      {:ok, {output, 0}} -> output |> String.split("\n", trim: true) |> Enum.take(-2) |> new_enough()
+      {:ok, {output, status}} -> no_python("it ended with status #{status}: #{String.trim(output)}")
+      :timeout -> no_python("it did not end within #{div(@version_ms, 1000)} s")
+      {:error, error} -> {:error, error}
+    end
+  end
+
+  defp new_enough(lines) do
+    # Without what makes it no version, as in 3.14.0rc1.
+    with [executable, version] <- lines,
+         [number] <- Regex.run(~r/^\d+\.\d+\.\d+/, version) do
+      if Version.compare(number, @oldest_python) == :lt,
+        do: no_python("#{executable} is Python #{version}, and nutkin needs 3.11 or later"),
+        else: {:ok, executable, version}
+    else
+      _ -> no_python("it is no Python: it says #{Enum.join(lines, " ")}")
+    end
+  end
+
+  defp no_python(text) do
+    {:error, WorkerExit.exception(message: text, hint: "give another Python, with --python or as `python:`")}
   end
 
   defp os_pid(port) do
