@@ -61,6 +61,20 @@ defmodule Nutkin.TelemetryTest do
     assert documented() == Enum.uniq(documented())
   end
 
+  test "the guide speaks of events and measurements that there are" do
+    guide = File.read!(Path.expand("../../../docs/observing.md", __DIR__))
+    events = for event <- documented(), do: inspect(event)
+    listed = for [event] <- Regex.scan(~r/\[:nutkin, [^\]]*\]/, guide), do: event
+    assert listed != [] and listed -- events == []
+
+    {:docs_v1, _, _, _, %{"en" => table}, _, _} = Code.fetch_docs(Nutkin.Telemetry)
+
+    for [_, name, measurement] <- Regex.scan(~r/"(nutkin\.[a-z_.]+)\.([a-z_]+)"/, guide) do
+      event = "[" <> (name |> String.split(".") |> Enum.map_join(", ", &":#{&1}")) <> "]"
+      assert Enum.find(String.split(table, "\n"), &(&1 =~ event)) =~ "`:#{measurement}`"
+    end
+  end
+
   test "a run, from its start to its end" do
     {requests, ref} = requests(:sample)
 
