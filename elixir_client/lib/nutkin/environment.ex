@@ -93,13 +93,14 @@ defmodule Nutkin.Environment do
     lock = Path.join(source, @lock)
     venv = [@isolated, "-m", "venv", "--clear", folder]
     pip = [@isolated, "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
-    packages = pip ++ ["--require-hashes", "-r", lock]
+    # What fits this machine, or nothing: only one package, of plain Python, comes as sources.
+    packages = pip ++ ["--require-hashes", "--only-binary", ":all:", "--no-binary", "erlang-py", "-r", lock]
     nutkin = pip ++ ["--no-deps", "--no-build-isolation", source]
 
     with {:ok, _} <- run({"making #{folder}", environment.python, venv}, tell),
-         :ok <- File.write(Path.join(folder, @stamp), ""),
+         _ = File.write!(Path.join(folder, @stamp), ""),
          # A release follows links, and would hold everything twice; without the link Python looks into both folders.
-         _ <- File.rm(Path.join(folder, "lib64")),
+         _ = File.rm(Path.join(folder, "lib64")),
          {:ok, _} <-
            run({"installing the packages of #{lock}, about a minute", own(environment), packages}, tell) do
       run({"installing nutkin from #{source}", own(environment), nutkin}, tell)

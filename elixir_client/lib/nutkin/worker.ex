@@ -74,13 +74,13 @@ defmodule Nutkin.Worker do
     :recycling,
     :reported,
     :requests,
+    :lines,
     phase: :down,
     failures: 0,
     retired: Retired.new(),
     flushing?: false,
     heard?: false,
-    loaded?: false,
-    lines: Lines.new()
+    loaded?: false
   ]
 
   @typedoc "A pool or one of its workers: the name that the pool was started under, or a pid."
@@ -106,7 +106,8 @@ defmodule Nutkin.Worker do
       options: options,
       label: label,
       load: load,
-      requests: Requests.new(label)
+      requests: Requests.new(label),
+      lines: Lines.new(label)
     }
 
     {:ok, state, {:continue, :open}}
@@ -189,7 +190,8 @@ defmodule Nutkin.Worker do
     noreply(%{state | retired: Retired.escalate(state.retired, port, timer)})
   end
 
-  def handle_info({:timeout, _timer, :second_of_lines}, state), do: noreply(next_second(state))
+  def handle_info({:timeout, _timer, :second_of_lines}, state),
+    do: noreply(%{state | lines: Lines.next_second(state.lines)})
 
   def handle_info({:timeout, timer, what}, %{timer: timer} = state), do: noreply(time_is_up(what, state))
 
@@ -200,12 +202,13 @@ defmodule Nutkin.Worker do
   def handle_info({:timeout, _old, _what}, state), do: noreply(state)
 
   def handle_info(message, state) do
-    Logger.warning("an unexpected message: #{inspect(message, limit: 10)}", metadata(state, "nutkin"))
+    Logger.warning("an unexpected message: #{inspect(message, limit: 10)}", metadata(state))
     noreply(state)
   end
 
   @impl true
   def terminate(_reason, state) do
+    Requests.close(state.requests)
     state = if state.port, do: retire(state), else: state
     Retired.await(state.retired)
   end
@@ -315,7 +318,7 @@ defmodule Nutkin.Worker do
   # A program that cannot be started fails in the same way again and again: that is said once.
   defp report(state, text) do
     level = if text == state.reported, do: :debug, else: :error
-    Logger.log(level, text, metadata(state, "nutkin"))
+    Logger.log(level, text, metadata(state))
     %{state | reported: text}
   end
 
@@ -352,7 +355,7 @@ defmodule Nutkin.Worker do
   end
 
   defp replaced(state, reason) do
-    Logger.info("#{inspect(state.label)}: the worker is replaced: #{reason}", metadata(state, "nutkin"))
+    Logger.info("#{inspect(state.label)}: the worker is replaced: #{reason}", metadata(state))
     Telemetry.replaced(state.label, uptime(state), reason)
     error = WorkerExit.exception(message: "the worker was replaced: #{reason}")
     state |> without_program() |> update(&Requests.take_up(&1, error)) |> open()
@@ -398,34 +401,10 @@ defmodule Nutkin.Worker do
     if elem(event, 0) in [:need, :compiling], do: state, else: %{state | failures: 0}
   end
 
-  defp log(state, line) do
-    # A copy, since a line would keep its whole frame in memory.
-    line = %{line | text: :binary.copy(line.text)}
-    {whether, lines} = Lines.put(state.lines, line.text)
+  defp log(state, line), do: %{state | lines: Lines.put(state.lines, line)}
 
-    if whether == :pass do
-      Logger.log(line.level, line.text, metadata(state, line.source))
-      Telemetry.line(state.label, line)
-    end
-
-    %{state | lines: lines}
-  end
-
-  defp next_second(state) do
-    {left_out, lines} = Lines.next_second(state.lines)
-
-    if left_out > 0 do
-      text =
-        "#{inspect(state.label)}: #{left_out} lines of the program were left out, it wrote too many in a second"
-
-      Logger.warning(text, metadata(state, "nutkin"))
-      Telemetry.lines_left_out(state.label, left_out)
-    end
-
-    %{state | lines: lines}
-  end
-
-  defp metadata(state, source), do: [nutkin_worker: state.label, nutkin_source: source]
+  # Of the worker's own words.
+  defp metadata(state), do: [nutkin_worker: state.label, nutkin_source: "nutkin"]
 
   # Writing. Control messages are written one after another; after a chunk of an upload the mailbox has its turn.
 

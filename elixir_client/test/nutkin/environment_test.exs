@@ -56,7 +56,10 @@ defmodule Nutkin.EnvironmentTest do
     pip = "my_app/priv/nutkin/bin/python -I -m pip install --disable-pip-version-check --no-input"
     assert [venv, packages, nutkin, trial] = calls(context)
     assert venv == "python3 -I -m venv --clear my_app/priv/nutkin"
-    assert packages == "#{pip} --require-hashes -r source/requirements-runtime.lock"
+
+    assert packages ==
+             "#{pip} --require-hashes --only-binary :all: --no-binary erlang-py -r source/requirements-runtime.lock"
+
     assert nutkin == "#{pip} --no-deps --no-build-isolation source"
     assert try_it?(trial)
     refute File.exists?(Path.join(made, "lib64"))

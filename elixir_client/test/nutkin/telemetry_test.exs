@@ -7,7 +7,7 @@ defmodule Nutkin.TelemetryTest do
 
   alias Nutkin.Error.{Cancelled, CompileFailed, WorkerExit}
   alias Nutkin.Test.Models
-  alias Nutkin.Worker.{Lines, Request, Requests}
+  alias Nutkin.Worker.{Client, Lines, Request, Requests}
 
   @moduletag :capture_log
 
@@ -223,6 +223,14 @@ defmodule Nutkin.TelemetryTest do
   end
 
   describe "a worker" do
+    test "that ends, ends its runs" do
+      worker = start_worker!(fault_options("never_ready", start_timeout: 30_000))
+      {:ok, _pid, ref} = Client.submit(worker, %Request{type: :sample, fields: %{}, blobs: %{}})
+      :ok = stop_supervised(worker)
+      assert_received {:DOWN, ^ref, :process, _, :shutdown}
+      assert_received {:event, [:nutkin, :run, :exception], _, %{reason: %WorkerExit{}, ref: ^ref}}
+    end
+
     @describetag :python
 
     test "is up, logs, and is down" do
@@ -266,7 +274,7 @@ defmodule Nutkin.TelemetryTest do
 
       assert log =~ "line 0"
       refute log =~ "line #{Lines.a_second()}"
-      assert log =~ "#{10_000 - Lines.a_second()} lines of the program were left out"
+      assert log =~ "#{10_000 - Lines.a_second()} were left out"
       assert Enum.count(events(), &match?({[:worker, :log], _, _}, &1)) == Lines.a_second()
     end
   end

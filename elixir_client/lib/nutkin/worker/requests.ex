@@ -127,6 +127,14 @@ defmodule Nutkin.Worker.Requests do
     requests |> all() |> Enum.reduce(requests, &give_up(&2, &1, error))
   end
 
+  @doc "The worker ends. Consumers have monitors on it, which tell them more than an answer could."
+  @spec close(t()) :: :ok
+  def close(requests) do
+    error = Error.WorkerExit.exception("the worker process ended")
+    for entry <- all(requests), do: Telemetry.ended(entry, {:error, error})
+    :ok
+  end
+
   # What the consumer wants
 
   @doc "Grants `chunks` more `:draws` messages."
