@@ -71,8 +71,8 @@ defmodule Nutkin.Progress.Display do
   end
 
   @doc """
-  A table of the chains, in at most `most` lines of at most `columns` characters. Where there are more chains than that, the last line is that of
-  `total/2`.
+  A table of the chains, in at most `most` lines of at most `columns` characters. Where there are more chains than
+  that, the last line is that of `total/2`.
   """
   @spec table([Progress.t()], Nutkin.Options.valid(), pos_integer(), pos_integer()) :: [String.t()]
   def table(chains, options, most, columns) do
