@@ -197,9 +197,9 @@ defmodule Nutkin.TelemetryTest do
     requests |> Requests.arrive(1, {:compiling, %{}}) |> Requests.arrive(1, {:error, error})
     assert [_start, {[:compile, :exception], _, %{reason: ^error}}] = events()
 
-    {requests, _ref} = requests(:sample)
+    {requests, ref} = requests(:sample)
     done = {:done, %{status: :cancelled, chains: []}}
-    requests |> Requests.arrive(1, {:compiling, %{}}) |> Requests.arrive(1, done)
+    requests |> Requests.arrive(1, {:compiling, %{}}) |> Requests.cancel(ref) |> Requests.arrive(1, done)
 
     assert [_run, _start, {[:compile, :exception], _, %{reason: %Cancelled{}}}, {[:run, :stop], _, _}] =
              events()
