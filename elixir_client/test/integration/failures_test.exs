@@ -146,6 +146,7 @@ defmodule Nutkin.FailuresTest do
     {:ok, ^pid, ping} = Client.submit(worker, Request.new(:ping, %{}))
     assert {:pong, %{blobs: %{bytes: bytes}}} = Client.next(pid, ping, Client.deadline(30_000))
     assert bytes < 80_000_000
+    assert {:compiling, _} = Client.next(pid, upload, Client.deadline(60_000))
     assert {:value, %{value: value}} = Client.next(pid, upload, Client.deadline(60_000))
     Enum.each([ping, upload], &Client.close(pid, &1))
     normal = -0.5 - 0.5 * :math.log(2 * :math.pi())
@@ -197,7 +198,7 @@ defmodule Nutkin.FailuresTest do
     compiling: """
     {:ok, run} = Nutkin.start_run(Nutkin.Test.Models.slow_to_compile())
     ref = run.ref
-    {:ok, %{requests: 1}} = Nutkin.ping()
+    receive do: ({^ref, {:compiling, _}} -> :ok)
     receive do: ({^ref, _} -> raise("it is compiled already")), after: (500 -> :ok)
     """
   ]
