@@ -109,6 +109,7 @@ class Requests:
                 self.send("error", 0 if request else id, self._error_body(error))
             elif request is not None:
                 self._abort(request, error)
+                self._compiler.abandon(request)
         return True
 
     def shutdown(self) -> None:
@@ -138,6 +139,7 @@ class Requests:
                 self._info(request)
             case Cancel() if request:
                 self._cancel(request)
+                self._compiler.abandon(request)
             # the others are for a request that has ended meanwhile
 
     def _check_free(self, id: int) -> None:
@@ -156,8 +158,8 @@ class Requests:
                     expected=f"at most {self._limits.requests}",
                     hint="wait for answers, or cancel some",
                 )
+            self._check_memory()
             self._open[id] = request
-        self._check_memory()
         self._work(request, self._read_model)
 
     def _check_memory(self) -> None:
@@ -270,6 +272,7 @@ class Requests:
     def _bind(self, request: Request) -> None:
         """A request whose programs are at hand goes on at once, past those that wait for a compilation."""
         job = request.job
+        self._check_tensors(request, 0)  # those that were there already count too
         data = {name: request.arrays[address] for name, address in job.data.items()}
         constants = {address: request.arrays[address] for address in request.model.blobs()}
         if isinstance(job, Predict):
@@ -371,13 +374,12 @@ class Requests:
         sampler, pilot = nutkin.sampler.centered(sampler, options, is_closed, checkpoint)
         if pilot is not None:
             run = nutkin.sampler.Run(sampler, options, pilot, checkpoint)
-        times = [seconds for seconds in (options.max_time, self._limits.run_seconds) if seconds is not None]
         self._start(
             request,
             run,
             delivered=request.job.delivered,
             checkpoint_every=options.checkpoint_every,
-            max_time=min(times, default=None),
+            max_time=options.max_time,
             compile_seconds=compiled["seconds"],
         )
 
@@ -392,6 +394,7 @@ class Requests:
         max_time: float | None = None,
     ) -> None:
         """Begins a run, or puts it in line."""
+        times = [seconds for seconds in (max_time, self._limits.run_seconds) if seconds is not None]
 
         def start() -> None:
             request.run = Run(
@@ -399,7 +402,7 @@ class Requests:
                 credit=request.credit,
                 delivered=delivered,
                 checkpoint_every=checkpoint_every,
-                max_time=max_time,
+                max_time=min(times, default=None),
                 compile_seconds=compile_seconds,
                 limits=self._limits,
                 pool=self._pool,
@@ -420,9 +423,8 @@ class Requests:
         with self._changed:
             while self._line and len(self._running) < self._limits.runs:
                 request, start = self._line.popleft()
-                if self._open.get(request.id) is request:
-                    self._running.add(request)
-                    start()
+                self._running.add(request)
+                start()
 
     def _ack(self, request: Request, chunks: int) -> None:
         if not isinstance(request.job, RUNS):
@@ -444,12 +446,12 @@ class Requests:
     def _checkpoint(self, request: Request) -> None:
         if not isinstance(request.job, Sample):
             raise ProtocolError("a `checkpoint` of what does not sample", found=type(request.job).__name__)
-        if (run := request.run) is not None:
-            run.checkpoint()
-            return
-        with self._changed:  # nothing is done yet
-            if self._open.get(request.id) is request:
+        with self._changed:
+            run = request.run
+            if run is None and self._open.get(request.id) is request:  # nothing is done yet
                 self.send("checkpoint", request.id, {"size": 0, "offset": 0, "bytes": b""})
+        if run is not None:
+            run.checkpoint()
 
     def _info(self, request: Request) -> None:
         run = request.run
@@ -469,7 +471,6 @@ class Requests:
                 self._close(request, "done", {"status": "cancelled", "chains": [], "pilot": None, "seconds": seconds})
             else:
                 self._abort(request, Cancelled("the request was cancelled"))
-        self._compiler.abandon(request)
 
     # ---- last answers
 
@@ -499,6 +500,7 @@ class Requests:
             del self._open[request.id]
             request.run = None  # the two hold on to each other, and to the arrays
             self._running.discard(request)
+            self._line = collections.deque(waiting for waiting in self._line if waiting[0] is not request)
             self._changed.notify_all()
         self._move_up()
 
