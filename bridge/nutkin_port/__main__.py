@@ -7,11 +7,15 @@ before that too: what the client sends meanwhile waits in the inbox.
 
 from __future__ import annotations
 
+import signal
+
+if __name__ == "__main__":  # while Python imports, its own handler may be called where the interrupt is lost
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
 import argparse
 import faulthandler
 import gc
 import os
-import signal
 import sys
 import threading
 from typing import Any
