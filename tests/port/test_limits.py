@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -148,6 +149,8 @@ def test_runs_wait_in_line(port: PortClient) -> None:
     assert port.until("done", id=1)[0].body["status"] == "cancelled"
     sample(port, 3, draws=20)
     port.until("compiled", id=3)
+    while info(port, 2)["stage"] == "waiting":
+        time.sleep(0.01)
     assert (info(port, 2)["stage"], info(port, 3)["stage"]) == ("running", "waiting")
     port.send("cancel", 3)
     assert port.until("done", id=3)[0].body["chains"] == []
