@@ -212,15 +212,15 @@ def test_compile_seconds() -> None:
     assert "more than 1 seconds" in log.body["text"]
 
 
-@pytest.mark.parametrize("limits", [{"abandoned_seconds": 1}, {"abandoned_seconds": 1000}])
-def test_abandoned_seconds(limits: dict[str, int]) -> None:
-    """After that time, or as soon as the compilation is in the way of another."""
-    with limited(**limits) as port:
+@pytest.mark.parametrize(("seconds", "end", "code"), [(1, "pause", "protocol"), (1000, "cancel", "cancelled")])
+def test_abandoned_seconds(seconds: int, end: str, code: str) -> None:
+    """After that time, or as soon as the compilation is in the way of another; a wrong message ends a request too."""
+    with limited(abandoned_seconds=seconds) as port:
         port.send("compile", 1, slow_to_compile())
         port.until("compiling", id=1)
-        port.send("cancel", 1)
-        assert error_of(port, 1)["code"] == "cancelled"
-        if limits["abandoned_seconds"] > 1:
+        port.send(end, 1)
+        assert error_of(port, 1)["code"] == code
+        if seconds > 1:
             port.send("log_density", 2, {**gaussian(), "position": np.zeros(3)})
         (log,) = port.rest()
         assert "nobody wait" in log.body["text"]
