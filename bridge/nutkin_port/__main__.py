@@ -7,11 +7,15 @@ before that too: what the client sends meanwhile waits in the inbox.
 
 from __future__ import annotations
 
+import signal
+
+if __name__ == "__main__":  # while Python imports, its own handler may be called where the interrupt is lost
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
 import argparse
 import faulthandler
 import gc
 import os
-import signal
 import sys
 import threading
 from typing import Any
@@ -29,6 +33,7 @@ EXIT_PROTOCOL = 65
 EXIT_SOFTWARE = 70
 EXIT_REPLACE = 75  # a compilation had to be ended, and everything else with it
 INBOX_FRAMES = 4  # of the largest size, that may wait to be handled
+SIGNALS = (signal.SIGTERM, signal.SIGINT)  # to end the program
 
 _SHUTDOWN = object()
 
@@ -47,8 +52,8 @@ def main(arguments: list[str] | None = None) -> None:
     inbox = Inbox(INBOX_FRAMES * limits.frame)
     reader = FrameReader(wire.frames_in, limits.frame)
     threading.Thread(target=drain, args=(reader, inbox, _end), name="reader", daemon=True).start()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda number, _: _shut_down(number, inbox))
+    for number in SIGNALS:
+        signal.signal(number, lambda *_: _shut_down(inbox))
     if options.cache_dir is not None:
         os.environ["NUTKIN_CACHE_DIR"] = options.cache_dir
     sys.stdout.reconfigure(line_buffering=True)
@@ -123,8 +128,9 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     return options
 
 
-def _shut_down(number: int, inbox: Inbox) -> None:
-    signal.signal(number, signal.SIG_DFL)  # a second one does not wait
+def _shut_down(inbox: Inbox) -> None:
+    for number in SIGNALS:  # a second one, of either kind, does not wait
+        signal.signal(number, signal.SIG_DFL)
     inbox.interrupt(_SHUTDOWN)
 
 

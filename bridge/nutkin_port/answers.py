@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import time
+import traceback
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
+import nutkin
 import nutkin.compile
 import nutkin.model
 import nutkin.sampler
-from nutkin.errors import InvalidData
+from nutkin.errors import InvalidData, shortened
 from nutkin.model.types import NAMES, show_shape
-from nutkin_port import tensors
+from nutkin_port import memory, tensors
 from nutkin_port.messages import Debug, LogDensity
+
+STARTED = time.monotonic()
 
 
 def compiled(sampler: nutkin.sampler.Sampler, seconds: float) -> dict[str, Any]:
@@ -112,3 +118,21 @@ def _position(target: nutkin.compile.Target, job: LogDensity) -> np.ndarray:
             found=f"{NAMES[position.dtype]} {show_shape(position.shape)}",
         )
     return position
+
+
+def pong(requests: int, blobs: dict[str, int]) -> dict[str, Any]:
+    return {
+        "resident": memory.resident(),
+        "requests": requests,
+        "blobs": blobs,
+        "compilations": nutkin.compile.compilations(),
+        "seconds": time.monotonic() - STARTED,
+        "devices": nutkin.devices(),
+    }
+
+
+def defect(error: Exception) -> dict[str, Any]:
+    """Of an error that none of ours is: where it was raised."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    place = f"{os.path.basename(frame.filename)}:{frame.lineno}"
+    return {"code": "internal", "message": shortened(f"{type(error).__name__} at {place}: {error}")}

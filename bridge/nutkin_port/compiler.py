@@ -1,7 +1,7 @@
 """The one thread that compiles. XLA cannot be interrupted, so a compilation that takes too long ends with the program.
 
 It is too long above `limits.compile_seconds`; and, once nobody waits for it any more, as soon as a request for another
-model needs the thread, or after `limits.abandoned_seconds`. Until then it goes on: whoever wanted it may ask again.
+model waits for the thread, or after `limits.abandoned_seconds`. Until then it goes on: whoever wanted it may ask again.
 """
 
 from __future__ import annotations
@@ -23,34 +23,52 @@ class Compiler:
         self._replace = replace
         self._pool = nutkin.sampler.Pool(1, "compiler")
         self._lock = threading.Lock()  # guards what follows
+        self._line: dict[Any, Any] = {}  # the models of those that wait, by whom they are for
         self._owner: Any = None  # whoever is being compiled for, and its model
         self._model: Any = None
-        self._abandoned = False
-        self._timer: threading.Timer | None = None
+        self._left = False  # the owner does not wait any more
+        self._patience: threading.Timer | None = None  # runs while nobody does
 
     def submit(self, owner: Any, model: Any, task: Callable[[], None], too_long: Callable[[Exception], None]) -> None:
         """Queues a task for `owner`. `too_long` gets the error before the program ends because of it."""
         with self._lock:
-            in_the_way = self._abandoned and self._model != model
-        if in_the_way:
-            self._replace("a compilation that nobody waits for was in the way of another")
+            self._line[owner] = model
         self._pool.submit(self._run, owner, model, task, too_long)
+        self._review()
 
     def abandon(self, owner: Any) -> None:
         """Nobody waits for `owner` any more."""
         with self._lock:
-            if self._owner is not owner:
-                return
-            self._abandoned = True
-            self._watch(self._limits.abandoned_seconds, self._replace, "nobody waited for a compilation any more")
+            self._line.pop(owner, None)
+            self._left = self._left or self._owner is owner
+        self._review()
 
     def compiles(self, owner: Any) -> bool:
         with self._lock:
             return self._owner is owner
 
+    def _review(self) -> None:
+        """Whether somebody waits for what is compiled, and for something else."""
+        with self._lock:
+            wanted = not self._left or self._model in self._line.values()
+            if wanted:
+                self._lose_patience(None)
+            elif self._patience is None:
+                reason = "nobody waited for a compilation any more"
+                self._lose_patience(_timer(self._limits.abandoned_seconds, self._replace, reason))
+            in_the_way = not wanted and bool(self._line)
+        if in_the_way:
+            self._replace("a compilation that nobody waits for was in the way of another")
+
+    def _lose_patience(self, timer: threading.Timer | None) -> None:
+        if self._patience is not None:
+            self._patience.cancel()
+        self._patience = timer
+
     def _run(self, owner: Any, model: Any, task: Callable[[], None], too_long: Callable[[Exception], None]) -> None:
+        seconds = self._limits.compile_seconds
+
         def give_up() -> None:
-            seconds = self._limits.compile_seconds
             too_long(
                 LimitExceeded(
                     "the compilation took too long",
@@ -62,23 +80,21 @@ class Compiler:
             self._replace(f"a compilation took more than {seconds} seconds")
 
         with self._lock:
-            self._owner, self._model, self._abandoned = owner, model, False
-            self._watch(self._limits.compile_seconds, give_up)
+            self._line.pop(owner, None)
+            self._owner, self._model = owner, model
+        timer = _timer(seconds, give_up)
         try:
             task()
         finally:
+            timer.cancel()
             with self._lock:
                 self._owner = self._model = None
-                self._abandoned = False
-                self._stop_watching()
+                self._left = False
+                self._lose_patience(None)
 
-    def _watch(self, seconds: float, act: Callable[..., None], *arguments: Any) -> None:
-        self._stop_watching()
-        self._timer = threading.Timer(seconds, act, arguments)
-        self._timer.daemon = True
-        self._timer.start()
 
-    def _stop_watching(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-        self._timer = None
+def _timer(seconds: float, act: Callable[..., None], *arguments: Any) -> threading.Timer:
+    timer = threading.Timer(seconds, act, arguments)
+    timer.daemon = True
+    timer.start()
+    return timer

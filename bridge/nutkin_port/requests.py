@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import collections
 import functools
-import os
 import threading
 import time
-import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -23,8 +21,8 @@ import nutkin
 import nutkin.compile
 import nutkin.model
 import nutkin.sampler
-from nutkin.errors import Cancelled, LimitExceeded, NutkinError, ProtocolError, shortened
-from nutkin_port import answers, codec, messages
+from nutkin.errors import Cancelled, LimitExceeded, NutkinError, ProtocolError
+from nutkin_port import answers, codec, memory, messages
 from nutkin_port.compiler import Compiler
 from nutkin_port.frames import FrameWriter
 from nutkin_port.limits import Limits
@@ -47,29 +45,9 @@ from nutkin_port.messages import (
     Shapes,
     Shutdown,
 )
+from nutkin_port.request import RUNS, Job, Request
 from nutkin_port.runs import Run
-from nutkin_port.store import Store, Upload
-
-STARTED = time.monotonic()
-
-Job = Compile | Sample | LogDensity | Predict | Shapes | Evaluate
-RUNS = Sample | Predict  # answered with draws, as far as there is credit
-
-
-class Request:
-    """A job of the client, the arrays that it holds on to, and those that it waits for."""
-
-    def __init__(self, id: int, job: Job) -> None:
-        self.id = id
-        self.job = job
-        self.model: Any = None
-        self.arrays: dict[bytes, np.ndarray] = {}
-        self.missing: set[bytes] = set()
-        self.uploads: dict[bytes, Upload] = {}
-        self.credit = job.options.credit if isinstance(job, RUNS) else 0
-        self.paused = False
-        self.accepted = time.monotonic()
-        self.run: Run | None = None
+from nutkin_port.store import Store
 
 
 class Requests:
@@ -109,6 +87,7 @@ class Requests:
                 self.send("error", 0 if request else id, self._error_body(error))
             elif request is not None:
                 self._abort(request, error)
+                self._compiler.abandon(request)
         return True
 
     def shutdown(self) -> None:
@@ -125,7 +104,9 @@ class Requests:
                 self._accept(id, message)
             case Ping():
                 self._check_free(id)
-                self.send("pong", id, self._pong())
+                with self._changed:  # a request whose last answer is sent counts no more
+                    requests = len(self._open)
+                self.send("pong", id, answers.pong(requests, self._store.usage()))
             case Put() if request:
                 self._put(request, message)
             case Ack() if request:
@@ -138,6 +119,7 @@ class Requests:
                 self._info(request)
             case Cancel() if request:
                 self._cancel(request)
+                self._compiler.abandon(request)
             # the others are for a request that has ended meanwhile
 
     def _check_free(self, id: int) -> None:
@@ -156,23 +138,9 @@ class Requests:
                     expected=f"at most {self._limits.requests}",
                     hint="wait for answers, or cancel some",
                 )
+            memory.check(self._limits, self._store)
             self._open[id] = request
-        self._check_memory()
         self._work(request, self._read_model)
-
-    def _check_memory(self) -> None:
-        most = self._limits.resident
-        if most is None or _resident_bytes() <= most:
-            return
-        self._store.clear()
-        nutkin.compile.return_free_memory()
-        if (found := _resident_bytes()) > most:
-            raise LimitExceeded(
-                "the program has no memory for another request",
-                expected=f"at most {most} bytes",
-                found=f"{found} bytes",
-                hint="wait for others to end, or raise the limit resident",
-            )
 
     def _work(self, request: Request, step: Callable[[Request], None], *, compiles: bool = False) -> None:
         """Queues a step of a request, unless it is closed by then; an error is its last answer."""
@@ -198,8 +166,8 @@ class Requests:
         request.model = nutkin.model.read(request.job.model, limit=self._limits.nodes)
         posterior = request.job.posterior if isinstance(request.job, Predict) else {}
         checkpoint = [request.job.checkpoint] if isinstance(request.job, Sample) and request.job.checkpoint else []
-        needed = [*request.job.data.values(), *posterior.values(), *sorted(request.model.blobs()), *checkpoint]
-        needed = [*dict.fromkeys(needed)]
+        every = [*request.job.data.values(), *posterior.values(), *sorted(request.model.blobs()), *checkpoint]
+        needed = dict.fromkeys(every)
         with self._changed:
             if self._open.get(request.id) is not request:
                 return  # cancelled meanwhile, and its id may be another's
@@ -218,42 +186,10 @@ class Requests:
     def _put(self, request: Request, put: Put) -> None:
         if put.blob in request.arrays:
             return  # another request's upload was faster
-        if put.blob not in request.missing:
-            raise ProtocolError("a blob was sent that nobody needs", path="$.blob", found=put.blob.hex())
-        if len(put.content) > self._limits.chunk:
-            raise LimitExceeded(
-                "the bytes of a `put` are too many",
-                path="$.bytes",
-                expected=f"at most {self._limits.chunk}",
-                found=str(len(put.content)),
-            )
-        upload = request.uploads.get(put.blob)
-        if upload is None:
-            self._check_tensors(request, put.size)
-            upload = Upload(put.blob, put.encoding, put.size, limit=self._limits.tensor)
-            request.uploads[put.blob] = upload
-        array = upload.add(put.encoding, put.size, put.offset, put.content)
+        array = request.add(put, self._limits)
         if array is not None:
-            self._check_form(array)
             self._store.put(put.blob, array)
             self._supply(put.blob, array)
-
-    def _check_tensors(self, request: Request, size: int) -> None:
-        """LimitExceeded where `size` bytes more are too many for a request."""
-        held = sum(array.nbytes for array in request.arrays.values())
-        total = held + sum(upload.size for upload in request.uploads.values()) + size
-        if total > self._limits.tensors:
-            raise LimitExceeded(
-                "the tensors of a request are too large",
-                expected=f"at most {self._limits.tensors} bytes in all",
-                found=f"{total} bytes",
-            )
-
-    def _check_form(self, array: np.ndarray) -> None:
-        limits = self._limits
-        for what, found, most in (("axes", array.ndim, limits.rank), ("elements", array.size, limits.elements)):
-            if found > most:
-                raise LimitExceeded(f"a tensor has too many {what}", expected=f"at most {most}", found=str(found))
 
     def _supply(self, address: bytes, array: np.ndarray) -> None:
         """Hands a blob to every request that waits for it."""
@@ -270,6 +206,7 @@ class Requests:
     def _bind(self, request: Request) -> None:
         """A request whose programs are at hand goes on at once, past those that wait for a compilation."""
         job = request.job
+        request.check_size(self._limits)  # those that were there already count too
         data = {name: request.arrays[address] for name, address in job.data.items()}
         constants = {address: request.arrays[address] for address in request.model.blobs()}
         if isinstance(job, Predict):
@@ -371,13 +308,12 @@ class Requests:
         sampler, pilot = nutkin.sampler.centered(sampler, options, is_closed, checkpoint)
         if pilot is not None:
             run = nutkin.sampler.Run(sampler, options, pilot, checkpoint)
-        times = [seconds for seconds in (options.max_time, self._limits.run_seconds) if seconds is not None]
         self._start(
             request,
             run,
             delivered=request.job.delivered,
             checkpoint_every=options.checkpoint_every,
-            max_time=min(times, default=None),
+            max_time=options.max_time,
             compile_seconds=compiled["seconds"],
         )
 
@@ -392,6 +328,7 @@ class Requests:
         max_time: float | None = None,
     ) -> None:
         """Begins a run, or puts it in line."""
+        times = [seconds for seconds in (max_time, self._limits.run_seconds) if seconds is not None]
 
         def start() -> None:
             request.run = Run(
@@ -399,7 +336,7 @@ class Requests:
                 credit=request.credit,
                 delivered=delivered,
                 checkpoint_every=checkpoint_every,
-                max_time=max_time,
+                max_time=min(times, default=None),
                 compile_seconds=compile_seconds,
                 limits=self._limits,
                 pool=self._pool,
@@ -420,9 +357,8 @@ class Requests:
         with self._changed:
             while self._line and len(self._running) < self._limits.runs:
                 request, start = self._line.popleft()
-                if self._open.get(request.id) is request:
-                    self._running.add(request)
-                    start()
+                self._running.add(request)
+                start()
 
     def _ack(self, request: Request, chunks: int) -> None:
         if not isinstance(request.job, RUNS):
@@ -444,12 +380,12 @@ class Requests:
     def _checkpoint(self, request: Request) -> None:
         if not isinstance(request.job, Sample):
             raise ProtocolError("a `checkpoint` of what does not sample", found=type(request.job).__name__)
-        if (run := request.run) is not None:
-            run.checkpoint()
-            return
-        with self._changed:  # nothing is done yet
-            if self._open.get(request.id) is request:
+        with self._changed:
+            run = request.run
+            if run is None and self._open.get(request.id) is request:  # nothing is done yet
                 self.send("checkpoint", request.id, {"size": 0, "offset": 0, "bytes": b""})
+        if run is not None:
+            run.checkpoint()
 
     def _info(self, request: Request) -> None:
         run = request.run
@@ -469,7 +405,6 @@ class Requests:
                 self._close(request, "done", {"status": "cancelled", "chains": [], "pilot": None, "seconds": seconds})
             else:
                 self._abort(request, Cancelled("the request was cancelled"))
-        self._compiler.abandon(request)
 
     # ---- last answers
 
@@ -499,6 +434,7 @@ class Requests:
             del self._open[request.id]
             request.run = None  # the two hold on to each other, and to the arrays
             self._running.discard(request)
+            self._line = collections.deque(waiting for waiting in self._line if waiting[0] is not request)
             self._changed.notify_all()
         self._move_up()
 
@@ -508,32 +444,9 @@ class Requests:
         if isinstance(error, MemoryError) or nutkin.compile.is_out_of_memory(error):
             return LimitExceeded("there is not enough memory for the request").body()
         self._logs.emit_traceback(error)
-        return {"code": "internal", "message": shortened(f"{type(error).__name__} {_place(error)}: {error}")}
-
-    def _pong(self) -> dict[str, Any]:
-        with self._changed:  # a request whose last answer is sent counts no more
-            requests = len(self._open)
-        return {
-            "resident": _resident_bytes(),
-            "requests": requests,
-            "blobs": self._store.usage(),
-            "compilations": nutkin.compile.compilations(),
-            "seconds": time.monotonic() - STARTED,
-            "devices": nutkin.devices(),
-        }
+        return answers.defect(error)
 
 
 def _program(options: messages.CompileOptions | messages.SampleOptions) -> dict[str, Any]:
     """Of the options, those that the program depends on."""
     return {"max_tree_depth": options.max_tree_depth, "mass_matrix": options.mass_matrix}
-
-
-def _place(error: Exception) -> str:
-    """The file and line that raised the error."""
-    frame = traceback.extract_tb(error.__traceback__)[-1]
-    return f"at {os.path.basename(frame.filename)}:{frame.lineno}"
-
-
-def _resident_bytes() -> int:
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -86,7 +86,8 @@ class Run:
         self._run = run
         self._checkpoint_every = checkpoint_every
         self._next_checkpoint = math.inf if checkpoint_every is None else self._started + checkpoint_every
-        self._checkpointing = threading.Lock()  # the pieces of one come before those of another
+        self._checkpointing = threading.Lock()  # the pieces of one come before those of another, and before the end
+        self._over = False
         self._deadline = None if max_time is None else threading.Timer(max_time, self.stop, (MAX_TIME,))
 
     def start(self) -> None:
@@ -142,8 +143,10 @@ class Run:
             return {"paused": self._paused, "credit": self._credit, "chains": [*map(dataclasses.asdict, chains)]}
 
     def checkpoint(self) -> None:
-        """Sends the state of the run, in pieces."""
+        """Sends the state of the run, in pieces; nothing once the run is over."""
         with self._checkpointing:
+            if self._over:
+                return
             started = time.monotonic()
             content = codec.pack_tree(self._run.checkpoint())
             for offset in range(0, len(content), self._limits.chunk):
@@ -272,6 +275,8 @@ class Run:
                 result = self._error or self._done()
             except Exception as error:  # the answer of the run, whatever it is
                 result = error
+            with self._checkpointing:
+                self._over = True
             self._finish(result)
 
     def _done(self) -> dict[str, Any]:

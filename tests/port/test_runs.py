@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,7 @@ import nutkin.compile
 import nutkin.model
 import nutkin.sampler
 from nutkin.errors import LimitExceeded, ProtocolError
-from nutkin.sampler import Pool
+from nutkin.sampler import Pool, Progress
 from nutkin_port import codec
 from nutkin_port.limits import Limits
 from nutkin_port.runs import Run
@@ -211,3 +213,37 @@ def test_an_error_where_chains_meet_is_the_result(
     _, recorder = start(sampler, pool, credit=10**6, limits=Limits(), draws=10, chains=5)
     recorder.wait(lambda: recorder.result is not None)
     assert recorder.result is error
+
+
+def test_progress_becomes_rarer(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A consumer that reads none of it for hours has to keep few; each chain has its turn."""
+    clock = SimpleNamespace(now=0.0, monotonic=lambda: clock.now)
+    monkeypatch.setattr("nutkin_port.runs.time", clock)
+    sent: list[tuple[float, int]] = []
+    chains = [
+        SimpleNamespace(index=index, sent=(0, 0), finished=False, progress=lambda index=index: progress(index))
+        for index in range(4)
+    ]
+    run = Run(
+        SimpleNamespace(chains=chains),
+        credit=0,
+        compile_seconds=0.0,
+        limits=Limits(),
+        pool=pool,
+        send=lambda _, body: sent.append((clock.now, body["chain"])),
+        finish=lambda result: None,
+    )
+    hours = 3
+    for step in range(hours * 3600 * 5):
+        clock.now = step / 5
+        run._report(run._outboxes[step % 4])
+    assert len(sent) <= 50 + 100 + 100 * math.log(hours * 3600 / 10)
+    assert len(sent) > 100 * math.log(hours * 3600 / 20)
+    assert {chain for _, chain in sent[-8:]} == set(range(4))
+    pauses = np.diff([at for at, _ in sent])
+    np.testing.assert_array_less(0.01 * np.array([at for at, _ in sent[1:]]), pauses + 0.01)
+
+
+def progress(chain: int) -> Progress:
+    numbers = dict.fromkeys(Progress.__dataclass_fields__, 0)
+    return Progress(**{**numbers, "chain": chain, "phase": "sample"})
