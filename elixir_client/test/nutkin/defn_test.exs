@@ -112,6 +112,15 @@ defmodule Nutkin.DefnTest do
     )
   end
 
+  # Their types depend on the version of Nx.
+  test "sums, indices and factors of integers of each type", %{worker: worker} do
+    for type <- [:u8, :u32, :u64, :s8, :s32, :s64] do
+      x = Nx.tensor([[3, 1], [1, 2]], type: type)
+      of = fn x -> {Nx.sum(x), Nx.product(x, axes: [0]), Nx.mean(x), Nx.top_k(x, k: 1), Nx.LinAlg.lu(x)} end
+      assert_same(of, [x], worker)
+    end
+  end
+
   test "several vectorized axes", %{worker: worker} do
     x = Nx.iota({2, 3, 2}, type: :f64) |> Nx.vectorize(:a) |> Nx.vectorize(:b)
     found = Nx.Defn.jit_apply(&Nx.add(&1, 1), [x], compiler: Nutkin.Defn, worker: worker)
