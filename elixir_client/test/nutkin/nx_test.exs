@@ -230,6 +230,40 @@ defmodule Nutkin.NxTest do
       assert error.node == "f"
     end
 
+    test "values of the model where Nx wants tensors, and of Nx where the model wants its own", %{
+      worker: worker
+    } do
+      around = fn ->
+        model do
+          x <~ normal(0, 1)
+          factor(:f, Nx.multiply(x, 2))
+        end
+      end
+
+      error = assert_raise InvalidModel, around
+      assert error.message == "x is a value that exists only when the model runs, not a tensor of Nx"
+      assert error.hint =~ "use nx(fn x -> … end, [x])"
+
+      captured =
+        model do
+          x <~ normal(0, 1)
+          factor(:f, fn _p -> Nx.multiply(x, 2) end)
+        end
+
+      assert {:error, ^error} = Nutkin.log_density(captured, %{x: 0.5}, worker: worker)
+
+      operators =
+        model do
+          x <~ normal(0, 1)
+          factor(:f, fn p -> p.x * 2 end)
+          deterministic(:same, x)
+        end
+
+      {:error, error} = Nutkin.log_density(operators, %{x: 0.5}, worker: worker)
+      assert error.message == "argument 1 of * is what Nx traces, and not a value of the model"
+      assert error.hint =~ "Nx.multiply/2"
+    end
+
     test "what the function raises itself passes through", %{worker: worker} do
       assert_raise KeyError, fn -> refused(fn p -> p.missing end, worker) end
     end
