@@ -198,6 +198,21 @@ defmodule Nutkin.NxTest do
     end
   end
 
+  test "a function of what a function gives that has captured a tensor", %{worker: worker} do
+    weights = Nx.tensor([1.0, 2.0, 4.0], type: :f64)
+
+    model =
+      model do
+        x <~ normal(0, 1)
+        weighted = nx(&Nx.multiply(&1, weights), [x])
+        factor(:f, nx(&Nx.sum/1, [weighted]))
+      end
+
+    {:ok, %{value: value, gradient: gradient}} = Nutkin.log_density(model, [0.5], worker: worker)
+    assert_close([value], [3.5 - 0.125 - 0.5 * :math.log(2 * :math.pi())])
+    assert_close(Tensor.to_list(gradient), [7.0 - 0.5])
+  end
+
   describe "what cannot be traced" do
     defp refused(fun, worker) do
       model =
