@@ -35,7 +35,7 @@ defmodule Nutkin.Model do
   """
 
   alias Nutkin.Blob
-  alias Nutkin.Model.Builder
+  alias Nutkin.Model.{Builder, Node}
 
   @version 1
 
@@ -76,6 +76,8 @@ defmodule Nutkin.Model do
   def build(fun) when is_function(fun, 0) do
     {nodes, blobs, _given} = Builder.run(fun)
     %__MODULE__{nodes: nodes, blobs: blobs}
+  rescue
+    error in Protocol.UndefinedError -> reraise Node.explained(error), __STACKTRACE__
   end
 
   @doc """

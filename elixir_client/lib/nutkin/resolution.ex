@@ -24,7 +24,8 @@ defmodule Nutkin.Resolution do
       options: Map.take(options, [:precision])
     }
 
-    request = Request.new(:shapes, body, data.blobs)
+    # What functions before this one have captured is in the model.
+    request = Request.new(:shapes, body, Map.merge(data.blobs, model.blobs))
 
     with {:shapes, shapes} <- Client.call(options.worker, request, Map.get(options, :timeout, :infinity)) do
       {:ok, shapes}

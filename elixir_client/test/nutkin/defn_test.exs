@@ -38,6 +38,49 @@ defmodule Nutkin.DefnTest do
       end
     end
 
+    defn of_rows(x) do
+      row = Nx.vectorize(x, :row)
+
+      y =
+        cond do
+          row > 0.8 -> row ** 3
+          row > 0.3 -> Nx.sin(row)
+          true -> -row
+        end
+
+      {doubled, steps} =
+        while {y, steps = 0}, y < 3.0 and steps < 9 do
+          {y * 2, steps + 1}
+        end
+
+      {Nx.devectorize(doubled), Nx.devectorize(steps)}
+    end
+
+    defn factored(a) do
+      {a, _i} =
+        while {a, i = 0}, i < 3 do
+          lower = Nx.LinAlg.cholesky(a)
+          {Nx.dot(Nx.transpose(lower), lower) + 0.1, i + 1}
+        end
+
+      %{a: a, solved: {Nx.LinAlg.solve(a, a[0]), Nx.LinAlg.determinant(a)}}
+    end
+
+    defn slope(x) do
+      grad(x, fn x ->
+        y = if Nx.sum(x) > 1, do: Nx.sum(x ** 3), else: Nx.sum(Nx.sin(x))
+
+        {%{y: y}, _x, _i} =
+          while {sums = %{y: y}, x, i = 0}, i < 3 do
+            {%{y: sums.y * 1.5 + Nx.sum(x * stop_grad(x))}, x, i + 1}
+          end
+
+        y
+      end)
+    end
+
+    defn hooked(x), do: hook(x + 1, :seen, &send(self(), {:seen, &1})) * 2
+
     defn uniform(key) do
       {values, _key} = Nx.Random.uniform(key, shape: {3})
       values
@@ -83,6 +126,22 @@ defmodule Nutkin.DefnTest do
     for x <- [-3, 0, 2.5], do: assert_same(&numerical.sign_of/1, [x], worker)
   end
 
+  test "vectorized choices and loops, factors in loops, gradients of both", %{
+    worker: worker,
+    numerical: numerical
+  } do
+    assert_same(&numerical.of_rows/1, [Nx.tensor([1.0, 0.5, 0.1, -2.0], type: :f64)], worker)
+    assert_same(&numerical.factored/1, [Nx.tensor([[2.0, 0.5], [0.5, 1.0]], type: :f64)], worker)
+
+    for x <- [[0.9, 0.5], [0.2, -0.5]],
+        do: assert_same(&numerical.slope/1, [Nx.tensor(x, type: :f64)], worker)
+  end
+
+  test "hooks are left out", %{worker: worker, numerical: numerical} do
+    assert Nx.Defn.jit_apply(&numerical.hooked/1, [1], compiler: Nutkin.Defn, worker: worker) == Nx.tensor(4)
+    refute_received {:seen, _value}
+  end
+
   test "random numbers are those of Nx", %{worker: worker, numerical: numerical} do
     assert_same(&numerical.uniform/1, [Nx.Random.key(42)], worker)
   end
@@ -110,6 +169,15 @@ defmodule Nutkin.DefnTest do
       [Nx.tensor([1.5, -2.0], type: :bf16)],
       worker
     )
+  end
+
+  # Their types depend on the version of Nx.
+  test "sums, indices and factors of integers of each type", %{worker: worker} do
+    for type <- [:u8, :u32, :u64, :s8, :s32, :s64] do
+      x = Nx.tensor([[3, 1], [1, 2]], type: type)
+      of = fn x -> {Nx.sum(x), Nx.product(x, axes: [0]), Nx.mean(x), Nx.top_k(x, k: 1), Nx.LinAlg.lu(x)} end
+      assert_same(of, [x], worker)
+    end
   end
 
   test "several vectorized axes", %{worker: worker} do

@@ -198,6 +198,21 @@ defmodule Nutkin.NxTest do
     end
   end
 
+  test "a function of what a function gives that has captured a tensor", %{worker: worker} do
+    weights = Nx.tensor([1.0, 2.0, 4.0], type: :f64)
+
+    model =
+      model do
+        x <~ normal(0, 1)
+        weighted = nx(&Nx.multiply(&1, weights), [x])
+        factor(:f, nx(&Nx.sum/1, [weighted]))
+      end
+
+    {:ok, %{value: value, gradient: gradient}} = Nutkin.log_density(model, [0.5], worker: worker)
+    assert_close([value], [3.5 - 0.125 - 0.5 * :math.log(2 * :math.pi())])
+    assert_close(Tensor.to_list(gradient), [7.0 - 0.5])
+  end
+
   describe "what cannot be traced" do
     defp refused(fun, worker) do
       model =
@@ -228,6 +243,40 @@ defmodule Nutkin.NxTest do
       error = refused(fn p -> [p.x] end, worker)
       assert error.message == "the function of f takes or gives what is no tensor"
       assert error.node == "f"
+    end
+
+    test "values of the model where Nx wants tensors, and of Nx where the model wants its own", %{
+      worker: worker
+    } do
+      around = fn ->
+        model do
+          x <~ normal(0, 1)
+          factor(:f, Nx.multiply(x, 2))
+        end
+      end
+
+      error = assert_raise InvalidModel, around
+      assert error.message == "x is a value that exists only when the model runs, not a tensor of Nx"
+      assert error.hint =~ "use nx(fn x -> … end, [x])"
+
+      captured =
+        model do
+          x <~ normal(0, 1)
+          factor(:f, fn _p -> Nx.multiply(x, 2) end)
+        end
+
+      assert {:error, ^error} = Nutkin.log_density(captured, %{x: 0.5}, worker: worker)
+
+      operators =
+        model do
+          x <~ normal(0, 1)
+          factor(:f, fn p -> p.x * 2 end)
+          deterministic(:same, x)
+        end
+
+      {:error, error} = Nutkin.log_density(operators, %{x: 0.5}, worker: worker)
+      assert error.message == "argument 1 of * is what Nx traces, and not a value of the model"
+      assert error.hint =~ "Nx.multiply/2"
     end
 
     test "what the function raises itself passes through", %{worker: worker} do

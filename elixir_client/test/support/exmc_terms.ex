@@ -11,9 +11,9 @@ defmodule Nutkin.Test.ExmcTerms do
     Map.merge(%{__struct__: Exmc.IR, nodes: nodes, outputs: [], ncp_info: %{}, data: nil}, Map.new(opts))
   end
 
-  @doc "As `Exmc.Builder.rv(ir, id, dist, params, opts)`, the distribution by the last part of its name."
+  @doc "As `Exmc.Builder.rv(ir, id, dist, params, opts)`, the distribution as a module or by the last part of its name."
   def rv(id, dist, params, opts \\ []) do
-    module = Module.concat(Exmc.Dist, dist)
+    module = if match?("Elixir." <> _, "#{dist}"), do: dist, else: Module.concat(Exmc.Dist, dist)
 
     op =
       case opts[:transform] do
@@ -27,18 +27,21 @@ defmodule Nutkin.Test.ExmcTerms do
   @doc "As `Exmc.Dist.Custom.rv(ir, id, dist, params, opts)`."
   def custom(id, logpdf, params, opts \\ []) do
     {dist, opts} = Keyword.split(opts, [:support])
-    support = Keyword.get(dist, :support, :real)
+    rv(id, :Custom, Map.put(params, :__dist__, custom_dist(logpdf, dist)), opts)
+  end
+
+  @doc "As `Exmc.Dist.Custom.new(logpdf, opts)`."
+  def custom_dist(logpdf, opts \\ []) do
+    support = Keyword.get(opts, :support, :real)
     transform = %{positive: :log, unit_interval: :logit}[support]
 
-    dist = %{
+    %{
       __struct__: Exmc.Dist.Custom,
       logpdf_fn: logpdf,
       support: support,
       transform: transform,
       sample_fn: nil
     }
-
-    rv(id, :Custom, Map.put(params, :__dist__, dist), opts)
   end
 
   @doc "As `Exmc.Builder.obs(ir, id, target, value, opts)`."

@@ -42,16 +42,36 @@ defmodule Nutkin.Test.Guide do
   end
 
   defp run(code, line, binding, env) do
-    quoted = Code.string_to_quoted!(code, file: @path, line: line)
-    {_value, binding, env} = Code.eval_quoted_with_env(quoted, binding, env)
+    {binding, env} = eval(code, line, binding, env)
     {nil, binding, env}
   rescue
     error in [Error.InvalidModel, Error.InvalidData, ArithmeticError] -> {error, binding, env}
   end
 
+  @doc "Runs the examples of a guide one after the other, and returns the variables of the last."
+  @spec run!(Path.t()) :: keyword()
+  def run!(path) do
+    {binding, _env} =
+      for {line, code} <- examples(path), reduce: {[], Code.env_for_eval(file: path)} do
+        {binding, env} -> eval(code, line, binding, env)
+      end
+
+    binding
+  end
+
+  defp eval(code, line, binding, env) do
+    quoted = Code.string_to_quoted!(code, file: env.file, line: line)
+    {_value, binding, env} = Code.eval_quoted_with_env(quoted, binding, env)
+    {binding, env}
+  end
+
   defp models(bound, data) do
     for {_name, %Model{} = model} <- bound, do: {model, if(Model.slots(model) == [], do: %{}, else: data)}
   end
+
+  @doc "What is printed: the text between fences that have no language, and begins as `inspect/1` of a struct does."
+  @spec printed(Path.t()) :: [String.t()]
+  def printed(path), do: ~r/(?<=^```\n)#.*?(?=\n```$)/ms |> Regex.scan(File.read!(path)) |> List.flatten()
 
   @doc "The error that an example announces in its last comment, on one line, or nil."
   @spec announced(String.t()) :: String.t() | nil

@@ -34,6 +34,15 @@ defmodule Nutkin.Test.WrongModels do
        %{},
        "x is already the name of a data slot; declare the slot once, and use the variable that it " <>
          "is bound to"},
+      {"a value in place of the list of arguments of a function over Nx",
+       fn ->
+         model do
+           x <~ normal(0, 1)
+           factor(:f, nx(&Function.identity/1, x))
+         end
+       end, %{},
+       "nx takes a function over Nx and the list of its arguments; expected nx(fn x -> … end, [x]); found " <>
+         "nx(&Function.identity/1, #Nutkin.Model.Node<x>)"},
       {"a name that is none", fn -> model(do: observe(nil, normal(0, 1), 1)) end, %{},
        "not a name, as observe(name, distribution, value) needs; expected an atom or a string; " <>
          "found nil"},

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from engine.builder import Builder, body
+from engine.builder import Builder, Node, body
 from nutkin.compile import bind
 from nutkin.errors import InvalidData, InvalidModel
 from nutkin.model import read
@@ -113,6 +113,16 @@ def test_a_fixed_size_cannot_meet_what_grows(write):
 
 def _needs_z(write):
     return write in (FIXED["another axis"], FIXED["data without the axis"])
+
+
+def test_a_function_that_was_traced_for_one_size_is_told_as_that():
+    def traced(b, x, m):
+        b.factor("t", Node(b.add("call", op="exp", args=[x.index], opts={}, shape=[100])))
+
+    error = refused(traced)
+    assert error.message == "exp(x): a function over Nx is traced for one size, and cannot meet rows, which grows"
+    assert error.found == "{rows}"
+    assert "x, m" in error.hint
 
 
 def test_a_size_that_fits_the_room_is_fixed_too():

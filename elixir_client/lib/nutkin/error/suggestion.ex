@@ -10,11 +10,11 @@ defmodule Nutkin.Error.Suggestion do
       iex> Nutkin.Error.Suggestion.closest(:zzz, [:weight, :mask])
       nil
   """
-  @spec closest(atom(), [atom()]) :: String.t() | nil
+  @spec closest(atom() | String.t(), [atom()]) :: String.t() | nil
   def closest(name, known) do
     closest = Enum.max_by(known, &similarity(&1, name), fn -> nil end)
     if closest && similarity(closest, name) > 0.8, do: "did you mean #{inspect(closest)}?"
   end
 
-  defp similarity(one, other), do: String.jaro_distance(Atom.to_string(one), Atom.to_string(other))
+  defp similarity(one, other), do: String.jaro_distance(to_string(one), to_string(other))
 end

@@ -76,9 +76,9 @@ defmodule Nutkin.Exmc.Custom do
 
   defp not_a_function(other, id) do
     InvalidModel.exception(
-      message: "the log density of #{id} is no function",
+      message: "the log density of #{id} is no function of a value and of parameters",
       node: id,
-      expected: "a function of x and the parameters",
+      expected: "Exmc.Dist.Custom.new(fn x, params -> … end)",
       found: inspect(other, limit: 5)
     )
   end

@@ -213,7 +213,7 @@ defmodule Nutkin.Exmc.Distributions do
   @spec unknown(module(), String.t()) :: Exception.t()
   def unknown(module, id) do
     names = for {name, _family, _values, _parameters} <- @table, do: name
-    last = module |> Module.split() |> List.last() |> String.to_atom()
+    last = module |> inspect() |> String.split(".") |> List.last()
 
     InvalidModel.exception(
       message: "#{id} has a distribution that is not known",
@@ -222,13 +222,5 @@ defmodule Nutkin.Exmc.Distributions do
       found: inspect(module),
       hint: Suggestion.closest(last, names)
     )
-  rescue
-    ArgumentError ->
-      InvalidModel.exception(
-        message: "#{id} has a distribution that is not known",
-        node: id,
-        expected: "a module of eXMC, such as Exmc.Dist.Normal",
-        found: inspect(module)
-      )
   end
 end

@@ -8,8 +8,9 @@ defmodule Nutkin.Exmc.Translation do
   alias Nutkin.Model.Language
 
   @doc """
-  The model and its data, which are the observed values that have axes, and the data of the whole model. `ncp` says how a normal variable is sampled whose parameters are variables: `true` not centered, where
-  eXMC does so, `false` centered, `:auto` as a pilot run finds better.
+  The model and its data, which are the observed values that have axes, and the data of the whole model. `ncp` says how a
+  normal variable is sampled whose parameters are variables: `true` not centered, where eXMC does so, `false` centered, `:auto`
+  as a pilot run finds better.
   """
   @spec model(Graph.t(), boolean() | :auto) :: {Model.t(), %{String.t() => term()}}
   def model(%Graph{} = graph, ncp) do

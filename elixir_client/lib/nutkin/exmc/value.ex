@@ -97,10 +97,11 @@ defmodule Nutkin.Exmc.Value do
 
   def tensor(other), do: other
 
-  # Between constants of f32 alone, arithmetic would be in f32.
+  # Between constants of f32 alone, arithmetic would be in f32. A float without axes is written down as the number that it is.
   defp constant(%{__struct__: Nx.Tensor} = tensor, what) do
     case data(tensor) do
       %{__struct__: Nx.Tensor} = tensor -> Captured.node(tensor)
+      %Tensor{shape: {}, type: {:f, _bits}} = tensor -> tensor |> Tensor.to_number() |> Builder.node(what)
       tensor -> Builder.node(tensor, what)
     end
   end

@@ -6,6 +6,8 @@ defmodule Nutkin.Model.Builder do
   # A body, such as that of a loop, is written by a builder of its own. What it uses of the nodes around it becomes an
   # argument, and is listed in its captures.
 
+  import Nutkin.Nx.Expression, only: [is_expression: 1]
+
   alias Nutkin.Blob
   alias Nutkin.Error.{InvalidData, InvalidModel}
   alias Nutkin.Model.{Distribution, Node, Printer}
@@ -232,6 +234,13 @@ defmodule Nutkin.Model.Builder do
     else
       raise InvalidModel, message: "#{what} is too large", expected: "at most 64 bits", found: "#{integer}"
     end
+  end
+
+  def node(traced, what) when is_expression(traced) do
+    raise InvalidModel,
+      message: "#{what} is what Nx traces, and not a value of the model",
+      hint:
+        "operators in the block of a model are the model's: a function over Nx has Nx.multiply/2 and so on, or calls a defn"
   end
 
   def node(value, what) do

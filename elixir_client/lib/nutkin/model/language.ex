@@ -258,11 +258,20 @@ defmodule Nutkin.Model.Language do
     * `:name` - what errors call the function
   """
   @spec nx(function(), [term()], keyword()) :: Node.t() | tuple()
-  def nx(fun, arguments, opts \\ []) when is_function(fun) and is_list(arguments) do
+  def nx(fun, arguments, opts \\ [])
+
+  def nx(fun, arguments, opts) when is_function(fun) and is_list(arguments) do
     opts = Option.to_wire!(opts, [results: :count, max_steps: :count, name: :name], "nx")
     count = Map.get(opts, "results", 1)
     nodes = Traced.write(fun, arguments, opts["name"] || "nx", count, Map.get(opts, "max_steps", @max_steps))
     if opts["results"], do: List.to_tuple(nodes), else: hd(nodes)
+  end
+
+  def nx(fun, arguments, _opts) do
+    raise InvalidModel,
+      message: "nx takes a function over Nx and the list of its arguments",
+      expected: "nx(fn x -> … end, [x])",
+      found: "nx(#{inspect(fun)}, #{inspect(arguments, limit: 5)})"
   end
 
   @doc """

@@ -112,6 +112,15 @@ defmodule Nutkin.Model.Node do
     )
   end
 
+  @doc false
+  # What Nx raises of a node, told as that. Nx may be missing, so that a node has no implementation of its protocols.
+  @spec explained(Exception.t()) :: Exception.t()
+  def explained(%Protocol.UndefinedError{protocol: protocol, value: %__MODULE__{} = node})
+      when protocol in [Nx.LazyContainer, Nx.Container],
+      do: not_yet(node, "a tensor of Nx", "nx(fn x -> … end, [x]) to give it to a function over Nx")
+
+  def explained(error), do: error
+
   defimpl Inspect do
     def inspect(node, _opts), do: "#Nutkin.Model.Node<#{node.name || "#{node.op}(…)"}>"
   end

@@ -26,10 +26,7 @@ defmodule Nutkin.Nx.Blocks do
   def write("top_k", [x], %{k: k}, _t, env),
     do: Builder.call("top_k", [Translation.node(x, env)], %{"k" => k}, 2)
 
-  def write("phase", [x], _options, t, env) do
-    [phase] = one("phase", [x], %{}, env)
-    if env.types == :nx, do: [Translation.as_type(phase, Expression.type(t))], else: [phase]
-  end
+  def write("phase", [x], _options, _t, env), do: one("phase", [x], %{}, env)
 
   # Nx reads the lower triangle alone.
   def write("cholesky", [x], _options, t, %{types: :nx} = env) do

@@ -131,6 +131,10 @@ defmodule Nutkin.Nx.Operations do
     call(:conv, typed([x, kernel], t, env), Map.put(settings, :padding, pairs(options[:padding])), t, env)
   end
 
+  # In the worker sums of 64 bits are signed, as they are in Nx since 0.9.
+  def write(op, args, %{type: {:u, 64}} = t, env) when op in [:sum, :product],
+    do: op |> write(args, %{t | type: {:s, 64}}, env) |> Translation.as_type("u64")
+
   def write(op, [x, options], t, env) when op in @reductions do
     settings = given(axes: options[:axes], keep_axes: options[:keep_axes])
 
@@ -183,8 +187,9 @@ defmodule Nutkin.Nx.Operations do
   end
 
   # Before Nx had blocks for it.
-  def write(:lu, [_results, x, _options], _t, env) do
-    Builder.call("lu", nodes([x], env), %{}, 3)
+  def write(:lu, [results, x, _options], _t, env) do
+    nodes = Builder.call("lu", nodes([x], env), %{}, 3)
+    Enum.zip_with(nodes, Expression.leaves(results), &Translation.announced(&1, &2, env))
   end
 
   def write(op, _args, _t, _env) do

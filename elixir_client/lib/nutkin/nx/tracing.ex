@@ -3,6 +3,7 @@ defmodule Nutkin.Nx.Tracing do
   # The graph that Nx traces of a function, and what is said where it cannot.
 
   alias Nutkin.Error.InvalidModel
+  alias Nutkin.Model.Node
 
   @compile {:no_warn_undefined, [Nx, Nx.Defn]}
 
@@ -29,7 +30,7 @@ defmodule Nutkin.Nx.Tracing do
   rescue
     error in Protocol.UndefinedError ->
       if error.protocol in [Nx.Container, Nx.LazyContainer],
-        do: reraise(no_container(error.value, what), __STACKTRACE__),
+        do: reraise(no_container(error, what), __STACKTRACE__),
         else: reraise(error, __STACKTRACE__)
 
     error ->
@@ -52,7 +53,9 @@ defmodule Nutkin.Nx.Tracing do
     :ok
   end
 
-  defp no_container(value, what) do
+  defp no_container(%Protocol.UndefinedError{value: %Node{}} = error, _what), do: Node.explained(error)
+
+  defp no_container(%Protocol.UndefinedError{value: value}, what) do
     InvalidModel.exception(
       message: "the function of #{what} takes or gives what is no tensor",
       node: what,

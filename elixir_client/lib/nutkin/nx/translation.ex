@@ -77,6 +77,13 @@ defmodule Nutkin.Nx.Translation do
   @spec as_type(Node.t() | Tensor.source(), String.t()) :: Node.t()
   def as_type(node, type), do: Builder.call("as_type", [node], %{"type" => type})
 
+  @doc "A node whose type may be another one in the worker, in the type that Nx announces, where the types of Nx matter."
+  @spec announced(Node.t(), Expression.t(), t()) :: Node.t()
+  def announced(node, t, env) do
+    type = Expression.type(t)
+    if converts?("", type, env), do: as_type(node, type), else: node
+  end
+
   @doc "Whether a value of one type has to be converted to another one."
   @spec converts?(String.t(), String.t(), t()) :: boolean()
   def converts?(type, type, _env), do: false
@@ -148,7 +155,7 @@ defmodule Nutkin.Nx.Translation do
 
       nodes ->
         for {node, leaf} <- Enum.zip(nodes, Expression.leaves(default)),
-            do: {node, Expression.flat_shape(leaf)}
+            do: {announced(node, leaf, env), Expression.flat_shape(leaf)}
     end
   end
 

@@ -2,7 +2,9 @@ defmodule Nutkin.Exmc.BenchmarkTest do
   # The seven models of eXMC's benchmark as a user of eXMC has them: log densities, and exact posteriors.
   use Nutkin.Test.WorkerCase, async: false
 
-  alias Nutkin.Fit
+  import Nutkin.Test.ExmcTerms
+
+  alias Nutkin.{Diagnostics, Fit}
   alias Nutkin.Test.{Agreement, ExmcBenchmark, ExmcModels, References}
 
   @moduletag :port
@@ -54,6 +56,47 @@ defmodule Nutkin.Exmc.BenchmarkTest do
       assert fit |> Agreement.compare(expected) |> Agreement.faults() == []
     end
   end
+
+  # v ~ normal(0, 3) and x ~ normal(0, exp(v / 2)), with s = exp(v / 2): a scale that is a variable, as eXMC has it.
+  test "the funnel, whose marginals are known: a pilot run finds that it is not to be centered", %{
+    worker: worker
+  } do
+    funnel = [
+      rv("s", :Lognormal, %{mu: 0.0, sigma: 1.5}),
+      rv("x", :Normal, %{mu: 0.0, sigma: "s"}, shape: {9})
+    ]
+
+    {model, data} = Nutkin.Exmc.model(ir(funnel), ncp: :auto)
+    {:ok, fit} = Nutkin.sample(model, data: data, draws: 2000, seed: 1, worker: worker)
+    assert Fit.divergences(fit) == 0
+    scales = chains(fit, "s")
+    v = for chain <- scales, do: for(s <- chain, do: 2 * :math.log(s))
+
+    z =
+      for {chain, scales} <- Enum.zip(chains(fit, "x"), scales), do: Enum.zip_with(chain, scales, &(&1 / &2))
+
+    for {draws, sd} <- [{v, 3.0}, {z, 1.0}], {probability, score} <- normal_quantiles() do
+      off = Diagnostics.quantile(draws, probability) - sd * score
+      assert abs(off) < 4 * Diagnostics.mcse_quantile(draws, probability)
+      assert Diagnostics.ess_quantile(draws, probability) > 1000
+    end
+  end
+
+  # Nobody samples it: what counts is that the fit does not look well.
+  test "the funnel, centered: the fit says that it is not to be trusted", %{worker: worker} do
+    {ir, _layout} = ExmcBenchmark.get("funnel")
+    {model, data} = Nutkin.Exmc.model(ir)
+    {:ok, fit} = Nutkin.sample(model, data: data, draws: 2000, seed: 1, worker: worker)
+    assert Fit.divergences(fit) > 0
+    assert Enum.any?(Fit.summary(fit).rows, &(&1.r_hat > 1.01))
+  end
+
+  # The draws of the first element in each chain.
+  defp chains(fit, name),
+    do: for(column <- Fit.column(fit, name, 0), do: for(<<x::float-little <- column>>, do: x))
+
+  defp normal_quantiles,
+    do: [{0.05, -1.644854}, {0.25, -0.67449}, {0.5, 0.0}, {0.75, 0.67449}, {0.95, 1.644854}]
 
   defp coordinates("zeros", d), do: List.duplicate(0.0, d)
   defp coordinates("lin", d), do: for(i <- 0..(d - 1), do: -0.5 + i / (d - 1))

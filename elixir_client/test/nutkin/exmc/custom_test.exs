@@ -88,7 +88,8 @@ defmodule Nutkin.Exmc.CustomTest do
   test "what is no distribution is named" do
     for {node, error} <- [
           {rv("x", :Custom, %{mu: 0.0}), ~r/the Custom distribution of x is missing/},
-          {custom("x", :none, %{}), ~r/the log density of x is no function/},
+          {custom("x", :none, %{}), ~r/the log density of x is no function of a value/},
+          {custom("x", fn x -> x end, %{}), ~r/the log density of x is no function of a value/},
           {rv("x", :Normal, %{}) |> Map.put(:op, {:rv, Some.Dist, %{}}), ~r/x has a distribution.*Some.Dist/},
           {custom("x", multiply(parameter(0), 1), %{a: :b}), ~r/a parameter of x is not a value/},
           {custom("x", multiply(parameter(0), 1), %{}, transform: :stick_breaking), ~r/x has a transform/}

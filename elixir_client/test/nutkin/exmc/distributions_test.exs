@@ -235,6 +235,9 @@ defmodule Nutkin.Exmc.DistributionsTest do
   test "wrong distributions and parameters are named" do
     for {node, error} <- [
           {rv("x", :Norml, %{}), ~r/x has a distribution that is not known.*Norml.*did you mean :Normal/},
+          {%{rv("x", :Normal, %{}) | op: {:rv, :normal, %{}}},
+           ~r/x has a distribution that is not known.*:normal/},
+          {%{rv("x", :Normal, %{}) | op: {:rv, "Normal", %{}}}, ~r/"Normal"/},
           {rv("x", :Normal, %{mu: 0.0, sd: 1.0}),
            ~r/x has no parameter sigma; expected Normal with mu, sigma; found mu, sd; scale would do/},
           {rv("x", :Poisson, %{mu: 1.0}),

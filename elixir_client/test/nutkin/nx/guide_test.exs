@@ -15,13 +15,7 @@ defmodule Nutkin.Nx.GuideTest do
   @tag timeout: 300_000
   test "all of them, one after the other" do
     start_supervised!({Nutkin, port_options()})
-    examples = Guide.examples(@path)
-    assert length(examples) > 5
-
-    Enum.reduce(examples, {[], Code.env_for_eval(file: @path)}, fn {line, code}, {binding, env} ->
-      quoted = Code.string_to_quoted!(code, file: @path, line: line)
-      {_value, binding, env} = Code.eval_quoted_with_env(quoted, binding, env)
-      {binding, env}
-    end)
+    assert length(Guide.examples(@path)) > 5
+    Guide.run!(@path)
   end
 end

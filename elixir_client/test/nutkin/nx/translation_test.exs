@@ -96,6 +96,27 @@ defmodule Nutkin.Nx.TranslationTest do
 
       assert {add["op"], add["type"], add["shape"]} == {"add", "u8", []}
     end
+
+    test "of sums of unsigned integers, which Nx had before 0.9, are signed in between" do
+      bytes = expression(:parameter, [0], type: {:u, 8})
+      graph = expression(:sum, [bytes, [axes: nil, keep_axes: false]], type: {:u, 64})
+
+      assert [%{"opts" => %{"type" => "s64"}}, %{"op" => "sum", "type" => "s64"}, last] =
+               graph |> nodes() |> Enum.filter(& &1["op"])
+
+      assert {last["op"], last["opts"]["type"]} == {"as_type", "u64"}
+    end
+
+    test "of what the worker has a function for are those that Nx announces" do
+      x = expression(:parameter, [0], shape: {3})
+
+      results =
+        {expression(:parameter, [0], shape: {1}), expression(:parameter, [1], type: {:s, 64}, shape: {1})}
+
+      top_k = expression(:optional, [expression(:top_k, [x, [k: 1]]), results, nil], type: {:tuple, 2})
+      nodes = nodes(expression(:elem, [top_k, 1], type: {:s, 64}, shape: {1}))
+      assert %{"op" => "as_type", "opts" => %{"type" => "s64"}} = List.last(nodes)
+    end
   end
 
   describe "loops" do

@@ -42,6 +42,13 @@ class Refusals:
 
     def fixed_size(self, index: int) -> InvalidModel:
         """At this node, a fixed size must agree with an axis that grows."""
+        node = self.nodes[index]
+        if isinstance(node, Call) and node.shape is not None:
+            return self._error(
+                index,
+                f"a function over Nx is traced for one size, and cannot meet {self._names(index)}, which grows",
+                "what does not grow, such as a sum; or operations of the model's own language",
+            )
         return self._error(
             index,
             f"a fixed size cannot meet {self._names(index)}, which grows",
