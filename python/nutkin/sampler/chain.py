@@ -20,7 +20,7 @@ from nutkin.sampler.metric import Metric
 from nutkin.sampler.moments import Collector, moments
 from nutkin.sampler.no_start import no_start
 from nutkin.sampler.options import DENSE, Options
-from nutkin.sampler.record import Record
+from nutkin.sampler.record import Record, wrong
 from nutkin.sampler.state import Control, State, counted, initial_state, inverse_mass, pack, steps, unpack, write
 from nutkin.sampler.warmup import SAMPLE, WARMUP, Adaptation, Learned, Window
 
@@ -124,7 +124,8 @@ class Chain:
         )
 
     def go_on(self, record: Record) -> None:
-        """Is what it was, in the window that it has begun."""
+        """Is what it was, in the window that it has begun. Errors: InvalidCheckpoint where that cannot be."""
+        self._check(record)
         self._packed, self._learned = record.packed, record.metric
         if self._factors is not None and record.metric is not None:
             self._factors = self._with_transpose(_factor(record.metric))
@@ -136,6 +137,19 @@ class Chain:
         self._collector.go_on(record.collected)
         self._statistics = [*record.statistics]
         self.settled = record
+
+    def _check(self, record: Record) -> None:
+        window, whole = self._window, record.collected.whole
+        sampled = record.done[1] if window.phase == SAMPLE else record.in_window
+        rows = sum(map(len, record.collected.rest)) + (whole.count if whole else 0)
+        counts = {
+            "in_window": record.in_window <= window.iterations and record.in_window == sampled,
+            "rows": rows == (record.in_window if window.learns_metric else 0),
+            "statistics": sum(map(len, record.statistics)) == (record.in_window if window.learns_step else 0),
+        }
+        for name, fits in counts.items():
+            if not fits:
+                raise wrong(name, "what belongs to the window of the chain")
 
     def go_on_until(self, iterations: int) -> None:
         """Its window, that of the sampling, has so many iterations."""

@@ -17,7 +17,6 @@ import numpy as np
 
 from nutkin.compile import surroundings
 from nutkin.errors import InvalidCheckpoint
-from nutkin.model.types import DTYPES
 from nutkin.sampler.compiled import Sampler
 from nutkin.sampler.kernel import STATISTICS
 from nutkin.sampler.metric import Metric
@@ -98,18 +97,18 @@ def read_pilot(tree: Any, sampler: Sampler) -> tuple[dict[str, np.ndarray], int,
 def read(tree: Any, of: Mapping[str, Any], sampler: Sampler, options: Options, groups: int) -> Checkpoint:
     """The inverse of `write`, for a run with this fingerprint and so many groups. Errors: InvalidCheckpoint."""
     tree = mapping(tree, "checkpoint")
-    if tree.get("format") != FORMAT:
+    if count(tree.get("format"), "format") != FORMAT:
         raise InvalidCheckpoint("the checkpoint has another form", expected=f"format {FORMAT}")
     _compare(mapping(tree.get("of"), "of"), of)
-    dimension, dtype = sampler.target.dimension, DTYPES[sampler.target.precision]
+    dimension = sampler.target.dimension
     metrics = []
     for one in sequence(tree.get("metrics"), "metrics"):
         fields = mapping(one, "metrics")
         factor = fields.get("factor")
         metrics.append(
             Metric(
-                array(fields.get("inverse_mass"), "inverse_mass", (dimension,), dtype),
-                None if factor is None else array(factor, "factor", (dimension, dimension), dtype),
+                array(fields.get("inverse_mass"), "inverse_mass", (dimension,)),
+                None if factor is None else array(factor, "factor", (dimension, dimension)),
             )
         )
     records = []
@@ -118,10 +117,25 @@ def read(tree: Any, of: Mapping[str, Any], sampler: Sampler, options: Options, g
         if place is not None and count(place, "metric") >= len(metrics):
             raise wrong("metric", f"below {len(metrics)}")
         metric = None if place is None else metrics[place]
-        records.append(from_tree(chain, metric, dimension, packed_size(dimension), len(STATISTICS)))
+        record = from_tree(chain, metric, dimension, packed_size(dimension), len(STATISTICS))
+        _check_draws(record, options)
+        records.append(record)
     schemes = [mapping(one, "schemes") for one in sequence(tree.get("schemes"), "schemes", groups)]
     rule = tree.get("rule")
     return Checkpoint(schemes, records, None if rule is None else mapping(rule, "rule"))
+
+
+def _check_draws(record: Record, options: Options) -> None:
+    done, sent = record.done, record.sent
+    if done[1] > options.draws * options.thin:
+        raise InvalidCheckpoint(
+            "the run has made more draws than are asked for",
+            expected=f"at most {options.draws}",
+            found=str(sent[1]),
+            hint="ask for as many, or for more",
+        )
+    if sent != (done[0] if options.keep_warmup else 0, done[1] // options.thin):
+        raise wrong("sent", "the draws that were made")
 
 
 _PARTS = {

@@ -69,6 +69,8 @@ def from_tree(tree: Any, metric: Metric | None, dimension: int, packed_size: int
             products if products is None else array(products, "moments.products", (dimension, dimension)),
         )
     packed = array(entries.get("packed"), "packed", (packed_size,))
+    if metric is not None and not (np.isfinite(metric.inverse_mass).all() and (metric.inverse_mass > 0).all()):
+        raise wrong("inverse_mass", "numbers above 0")
     return Record(packed, metric, done, sent, **counts, collected=Collected(whole, (*rows,)), statistics=(*statistics,))
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from nutkin.errors import InvalidCheckpoint
 from nutkin.sampler.chain import Chunk
 from nutkin.sampler.diagnostics import ess, r_hat
 from nutkin.sampler.options import Options
@@ -30,6 +31,7 @@ class StopRule:
 
     def __init__(self, options: Options) -> None:
         self._target_ess, self._max_rhat = options.target_ess, options.max_rhat
+        self._variables = None if options.variables is None else [*options.variables]
         self.next_check = FIRST_CHECK
         self._stride = 1  # every so manieth draw is kept
         self._kept: list[list[np.ndarray]] = [[] for _ in range(options.chains)]
@@ -66,7 +68,7 @@ class StopRule:
         for rows, draws in zip(self._kept, settled, strict=True):
             count = -(-draws // self._stride)
             kept.append(np.concatenate(rows)[:count] if count else np.zeros((0, 0)))
-        return {"next_check": self.next_check, "stride": self._stride, "kept": kept}
+        return {"next_check": self.next_check, "stride": self._stride, "kept": kept, "variables": self._variables}
 
     def go_on(self, state: Mapping[str, Any] | None, settled: Sequence[int]) -> None:
         """Errors: InvalidCheckpoint where a run goes on that had no rule, and has draws already."""
@@ -80,3 +82,13 @@ class StopRule:
         self._kept = [[rows] if len(array(rows, "kept", (None, None))) else [] for rows in kept]
         if self._stride < 1 or self.next_check < FIRST_CHECK:
             raise wrong("rule", "positive numbers")
+        if [len(rows) for rows in kept] != [-(-draws // self._stride) for draws in settled]:
+            raise wrong("kept", "the draws that were made")
+        if len({rows.shape[1] for rows in kept if len(rows)}) > 1:
+            raise wrong("kept", "as many scalars of each chain")
+        if str(state.get("variables")) != str(self._variables):
+            raise InvalidCheckpoint(
+                "a run that ends when its variables have converged goes on with the same ones",
+                expected=f"variables {state.get('variables')}",
+                found=f"{self._variables}",
+            )

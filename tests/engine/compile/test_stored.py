@@ -120,23 +120,23 @@ def test_another_key_or_other_surroundings_are_another_entry(tmp_path: Path, mon
     other = Executables(stored=StoredPrograms(tmp_path))
     with pytest.raises(AssertionError, match="traced"):
         other.get((*KEY[:-1], 512), refuse_to_trace, ARGUMENTS)
-    surroundings = stored._surroundings()
+    surroundings = stored.surroundings()
     for i in range(len(surroundings)):
         changed = (*surroundings[:i], "other", *surroundings[i + 1 :])
-        monkeypatch.setattr(stored, "_surroundings", lambda changed=changed: changed)
+        monkeypatch.setattr(stored, "surroundings", lambda changed=changed: changed)
         with pytest.raises(AssertionError, match="traced"):
             other.get(KEY, refuse_to_trace, ARGUMENTS)
 
 
 def test_the_surroundings_are_all_that_code_depends_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    versions, sources, flags, machine, features = stored._surroundings()
+    versions, sources, flags, machine, features = stored.surroundings()
     assert dict(versions) == nutkin.versions()
     assert machine
     assert features
     monkeypatch.setenv("XLA_FLAGS", "--xla_cpu_enable_fast_math=true")
     monkeypatch.setenv("NUTKIN_CACHE_DIR", "elsewhere")
     monkeypatch.setattr(stored.Path, "read_bytes", lambda self: b"other sources")
-    changed = stored._surroundings.__wrapped__()
+    changed = stored.surroundings.__wrapped__()
     assert changed[0] == versions
     assert changed[1] != sources
     assert dict(changed[2]) == {**dict(flags), "XLA_FLAGS": "--xla_cpu_enable_fast_math=true"}

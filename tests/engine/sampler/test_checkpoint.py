@@ -23,6 +23,8 @@ CASES = [
     {"mass_matrix": "dense", "adaptation": "windowed", "warmup": 60},
     {"keep_warmup": True, "thin": 3, "draws": 50},
     {"chains": 1, "warmup": 0},
+    {"precision": "f32", "chains": 4},
+    {"precision": "f32", "mass_matrix": "dense"},
     {"target_ess": 150.0},
     {"adaptation": "windowed", "warmup": 60, "max_rhat": 1.05, "draws": 400},
 ]
@@ -32,13 +34,18 @@ def seeds(count):
     return pytest.mark.parametrize("seed", range(count))
 
 
-def target(tree, **data):
-    return bind(read(tree.tree()), {k: np.asarray(v) for k, v in data.items()}, tree.tensors)
+def target(tree, precision="f64", **data):
+    arrays = {k: np.asarray(v) for k, v in data.items()}
+    return bind(read(tree.tree()), arrays, tree.tensors, precision=precision)
 
 
 @cache
-def sampler(form="diagonal"):
-    return compile_sampler(target(eight_schools(), **DATA), mass_matrix=form)
+def sampler(form="diagonal", precision="f64"):
+    return compile_sampler(target(eight_schools(), precision=precision, **DATA), mass_matrix=form)
+
+
+def sampler_of(asked):
+    return sampler(asked.mass_matrix, asked.precision)
 
 
 def options(**changes):
@@ -113,11 +120,11 @@ def assert_equal(one, other):
 @cache
 def uninterrupted(encoded):
     asked = msgspec.msgpack.decode(encoded, type=Options)
-    recorder = finished(Run(sampler(asked.mass_matrix), asked))
+    recorder = finished(Run(sampler_of(asked), asked))
     return recorder.sent, [chain.summary() for chain in recorder.run.chains]
 
 
-@seeds(64)
+@seeds(80)
 def test_draws_are_those_of_the_uninterrupted_run(seed):
     """Which is interrupted once to three times, anywhere."""
     chance = random.Random(seed)
@@ -125,7 +132,7 @@ def test_draws_are_those_of_the_uninterrupted_run(seed):
     sent = [[] for _ in range(asked.chains)]
     tree = None
     for most in [*(chance.randrange(60) for _ in range(chance.randrange(1, 4))), 10**9]:
-        run = Run(sampler(asked.mass_matrix), asked, checkpoint=tree)
+        run = Run(sampler_of(asked), asked, checkpoint=tree)
         recorder = Recorder(run, chance)
         recorder.steps(most)
         tree = copy.deepcopy(run.checkpoint())
@@ -173,6 +180,19 @@ def test_what_a_pilot_decided_is_kept():
     assert_same([a + b for a, b in zip(first.sent, rest.sent, strict=True)], expected)
 
 
+def test_what_was_drawn_is_not_taken_back():
+    tree = finished(Run(sampler(), options(draws=50))).run.checkpoint()
+    with pytest.raises(InvalidCheckpoint, match="more draws than are asked for"):
+        Run(sampler(), options(draws=49), checkpoint=tree)
+
+
+def test_a_rule_goes_on_with_its_variables():
+    recorder = Recorder(Run(sampler(), options(target_ess=1e6, variables=("mu",))), random.Random(0))
+    recorder.steps(40)
+    with pytest.raises(InvalidCheckpoint, match="the same ones"):
+        Run(sampler(), options(target_ess=1e6, variables=("tau",)), checkpoint=recorder.run.checkpoint())
+
+
 def test_a_checkpoint_of_something_else_is_refused():
     tree = Run(sampler(), options()).checkpoint()
     other = compile_sampler(target(eight_schools(), y=[1.0] * 8, sigma=DATA["sigma"]))
@@ -189,14 +209,14 @@ def test_a_checkpoint_of_something_else_is_refused():
 
 @seeds(150)
 def test_a_damaged_checkpoint_gives_an_error_of_ours_or_a_run(seed):
-    """One place of the tree is replaced."""
+    """One place of the tree is replaced. What is accepted can be sampled."""
     chance = random.Random(seed)
     asked = options(mass_matrix="dense", target_ess=50.0)
     tree = copy.deepcopy(half_way(msgspec.msgpack.encode(asked)))
     container, key = chance.choice([*places(tree)])
     container[key] = chance.choice([None, -1, 2**70, 1.5, "x", [], {}, np.zeros(3), np.full((1, 1), np.nan), True])
     with contextlib.suppress(InvalidCheckpoint):
-        Run(sampler("dense"), asked, checkpoint=tree)
+        Recorder(Run(sampler("dense"), asked, checkpoint=tree), chance).steps(30)
 
 
 @cache

@@ -10,7 +10,7 @@ defmodule Nutkin.Worker.RequestsTest do
 
   setup do
     ref = make_ref_of_mine()
-    %{ref: ref, requests: Requests.add(Requests.new(), ref, self(), Request.new(:compile, %{}))}
+    %{ref: ref, requests: Requests.add(Requests.new(Mine), ref, self(), Request.new(:compile, %{}))}
   end
 
   # An alias, as consumers have, so that what is sent to it arrives here.
@@ -76,7 +76,7 @@ defmodule Nutkin.Worker.RequestsTest do
     ref = make_ref_of_mine()
 
     requests =
-      Requests.new()
+      Requests.new(Mine)
       |> Requests.add(ref, self(), run())
       |> Requests.grant(ref, 3)
       |> Requests.pause(ref, true)
@@ -94,7 +94,7 @@ defmodule Nutkin.Worker.RequestsTest do
 
   test "a run is taken up at its last checkpoint, and its consumer told" do
     ref = make_ref_of_mine()
-    requests = Requests.new() |> Requests.add(ref, self(), run()) |> Requests.ready(@limits)
+    requests = Requests.new(Mine) |> Requests.add(ref, self(), run()) |> Requests.ready(@limits)
 
     requests =
       for event <- [
@@ -141,7 +141,7 @@ defmodule Nutkin.Worker.RequestsTest do
             {evaluate, {:part, %{value: 0, offset: 0, bytes: "a"}}},
             {evaluate, nil}
           ],
-          reduce: Requests.ready(Requests.new(), @limits) do
+          reduce: Requests.ready(Requests.new(Mine), @limits) do
         requests ->
           ref = make_ref_of_mine()
           requests = Requests.add(requests, ref, self(), request)
@@ -156,7 +156,7 @@ defmodule Nutkin.Worker.RequestsTest do
 
   test "a request under which three programs end without progress is given up" do
     ref = make_ref_of_mine()
-    requests = Requests.new() |> Requests.add(ref, self(), run())
+    requests = Requests.new(Mine) |> Requests.add(ref, self(), run())
     lose = fn requests -> requests |> Requests.ready(@limits) |> Requests.take_up(@error) end
     requests = requests |> lose.() |> lose.()
     assert Requests.count(requests) == 1
@@ -169,7 +169,7 @@ defmodule Nutkin.Worker.RequestsTest do
 
   test "a run that was cancelled ends so, whatever becomes of the program" do
     ref = make_ref_of_mine()
-    requests = Requests.new() |> Requests.add(ref, self(), run()) |> Requests.ready(@limits)
+    requests = Requests.new(Mine) |> Requests.add(ref, self(), run()) |> Requests.ready(@limits)
     requests |> Requests.cancel(ref) |> Requests.take_up(@error)
     assert_received {^ref, {:done, %{status: :cancelled, checkpoint: %Checkpoint{state: nil}}}}
   end
@@ -178,7 +178,7 @@ defmodule Nutkin.Worker.RequestsTest do
     ref = make_ref_of_mine()
 
     requests =
-      Requests.new() |> Requests.add(ref, self(), run()) |> Requests.ready(@limits) |> Requests.drop(ref)
+      Requests.new(Mine) |> Requests.add(ref, self(), run()) |> Requests.ready(@limits) |> Requests.drop(ref)
 
     assert_received {^ref, {:error, %Cancelled{}}}
     {messages, requests} = written(requests)
@@ -189,7 +189,7 @@ defmodule Nutkin.Worker.RequestsTest do
 
   test "what is compiled is told once" do
     ref = make_ref_of_mine()
-    requests = Requests.new() |> Requests.add(ref, self(), run()) |> Requests.ready(@limits)
+    requests = Requests.new(Mine) |> Requests.add(ref, self(), run()) |> Requests.ready(@limits)
     compiled = {:compiled, %{seconds: 1.0}}
     requests = Requests.arrive(requests, 1, compiled)
     requests |> Requests.take_up(@error) |> Requests.ready(@limits) |> Requests.arrive(1, compiled)
