@@ -19,17 +19,21 @@ defmodule Nutkin.Checkpoint do
   alias Nutkin.{Blob, Error, Msgpack, Options, Tensor}
   alias Nutkin.Worker.Request
 
-  @enforce_keys [:request, :state]
+  # state: the bytes of the program, nil before it had any; delivered: the draws that came before it, some of them perhaps
+  # after the state was taken.
+  @enforce_keys [:request, :state, :delivered]
   @derive {Inspect, only: []}
   defstruct @enforce_keys
 
-  @type t :: %__MODULE__{request: Request.t(), state: binary() | nil}
+  @type t :: %__MODULE__{request: Request.t(), state: binary() | nil, delivered: Request.delivered()}
 
   @version 1
 
   @doc false
-  @spec new(Request.t(), binary() | nil) :: t()
-  def new(request, state), do: %__MODULE__{request: %{request | state: nil}, state: state}
+  @spec new(Request.t(), binary() | nil, Request.delivered()) :: t()
+  def new(request, state, delivered) do
+    %__MODULE__{request: %{request | state: nil, delivered: %{}}, state: state, delivered: delivered}
+  end
 
   @doc false
   # The form in which a state goes to the worker.
@@ -58,7 +62,14 @@ defmodule Nutkin.Checkpoint do
   def request(%__MODULE__{request: request} = checkpoint, options) do
     wire = options |> Options.to_wire() |> Map.put("credit", 0)
     request = Request.put(request, "options", wire)
-    %{request | state: checkpoint.state, options: Map.delete(options, :data), credit: options.credit}
+
+    %{
+      request
+      | state: checkpoint.state,
+        delivered: checkpoint.delivered,
+        options: Map.delete(options, :data),
+        credit: options.credit
+    }
   end
 
   @doc """
@@ -72,7 +83,7 @@ defmodule Nutkin.Checkpoint do
 
   """
   @spec to_binary(t()) :: binary()
-  def to_binary(%__MODULE__{request: request, state: state}) do
+  def to_binary(%__MODULE__{request: request, state: state, delivered: delivered}) do
     blobs =
       for {_sha, blob} <- request.blobs,
           do: %{encoding: blob.encoding, bytes: {:bin, blob.iodata}}
@@ -87,7 +98,8 @@ defmodule Nutkin.Checkpoint do
         data: {:bin, data},
         options: Options.to_wire(request.options),
         blobs: blobs,
-        state: state && {:bin, state}
+        state: state && {:bin, state},
+        delivered: for({chain, {warmup, sample}} <- delivered, do: [chain, warmup, sample])
       })
     )
   end
@@ -111,18 +123,20 @@ defmodule Nutkin.Checkpoint do
          "data" => data,
          "options" => options,
          "blobs" => blobs,
-         "state" => state
+         "state" => state,
+         "delivered" => delivered
        })
        when is_binary(model) and is_binary(data) and is_map(options) and is_list(blobs) and
-              (is_nil(state) or is_binary(state)) do
+              (is_nil(state) or is_binary(state)) and is_list(delivered) do
     # What cannot be read would end the program that gets it.
     with {:ok, _tree} <- Msgpack.decode(model),
          {:ok, _tree} <- Msgpack.decode(data),
          {:ok, options} <- Options.from_wire(options),
-         {:ok, blobs} <- read_blobs(blobs) do
+         {:ok, blobs} <- read_blobs(blobs),
+         {:ok, delivered} <- read_delivered(delivered) do
       fields = %{"model" => {:encoded, model}, "data" => {:encoded, data}}
       request = %Request{type: :sample, fields: fields, blobs: blobs, options: options}
-      {:ok, %__MODULE__{request: request, state: state}}
+      {:ok, %__MODULE__{request: request, state: state, delivered: delivered}}
     end
   end
 
@@ -141,6 +155,21 @@ defmodule Nutkin.Checkpoint do
 
       _other, _read ->
         {:halt, {:error, "its data cannot be read"}}
+    end)
+  end
+
+  # No more chains than a run can have.
+  @last_chain 1023
+
+  defp read_delivered(delivered) do
+    Enum.reduce_while(delivered, {:ok, %{}}, fn
+      [chain, warmup, sample], {:ok, read}
+      when chain in 0..@last_chain and is_integer(warmup) and warmup >= 0 and is_integer(sample) and
+             sample >= 0 ->
+        {:cont, {:ok, Map.put(read, chain, {warmup, sample})}}
+
+      _other, _read ->
+        {:halt, {:error, "what was delivered cannot be read"}}
     end)
   end
 

@@ -133,8 +133,8 @@ defmodule Nutkin.Run do
   @doc """
   The run as it is now, for `Nutkin.resume/2`: also while it is paused, or its consumer is slow. The run goes on.
 
-  A checkpoint counts the draws that were sent: what is in it and in the mailbox of the consumer fits together, where the consumer
-  has received all that came before.  A run that has ended has it in `{:done, %{checkpoint: checkpoint}}`; here it is
+  What goes on from it sends the draws behind those that the consumer has received, or has in its mailbox, when this
+  returns: neither a gap nor a repeat, where the consumer itself asks. A run that has ended has it in `{:done, %{checkpoint: checkpoint}}`; here it is
   an `ArgumentError`.
   """
   @spec checkpoint(t(), timeout()) :: {:ok, Nutkin.Checkpoint.t()} | {:error, Nutkin.Error.t()}

@@ -19,7 +19,7 @@ defmodule Nutkin.CheckpointTest do
       options: Options.to_wire(options)
     }
 
-    Checkpoint.new(Request.new_run(:sample, body, %{blob.sha => blob}, options), "the state")
+    Checkpoint.new(Request.new_run(:sample, body, %{blob.sha => blob}, options), "the state", %{1 => {0, 7}})
   end
 
   test "is the same after its way through bytes" do
@@ -27,6 +27,7 @@ defmodule Nutkin.CheckpointTest do
     checkpoint = checkpoint(opts)
     assert {:ok, read} = checkpoint |> Checkpoint.to_binary() |> Checkpoint.from_binary()
     assert read.state == "the state"
+    assert read.delivered == %{1 => {0, 7}}
     wire = [:chains, :draws, :adaptation, :init, :variables, :max_time, :target_ess, :checkpoint_every]
     assert Map.take(read.request.options, wire) == Map.take(checkpoint.request.options, wire)
     assert Map.keys(read.request.blobs) == Map.keys(checkpoint.request.blobs)
@@ -55,6 +56,8 @@ defmodule Nutkin.CheckpointTest do
           {change.(%{"blobs" => [%{"encoding" => "pickle", "bytes" => "x"}]}), InvalidCheckpoint},
           {change.(%{"blobs" => 5}), InvalidCheckpoint},
           {change.(%{"state" => 5}), InvalidCheckpoint},
+          {change.(%{"delivered" => [[5000, 0, 0]]}), InvalidCheckpoint},
+          {change.(%{"delivered" => [[1, -1, 0]]}), InvalidCheckpoint},
           {change.(%{"model" => <<0xC1>>}), InvalidCheckpoint},
           {change.(%{"data" => <<0xDF, 0xFF, 0xFF, 0xFF, 0xFF>>}), InvalidCheckpoint},
           {change.(%{"options" => %{"chains" => 0}}), InvalidCheckpoint},
@@ -90,7 +93,7 @@ defmodule Nutkin.CheckpointTest do
     options = Checkpoint.options(checkpoint, given, [:more, :variables])
     assert %{chains: 2, draws: 15, variables: ["mu"], max_time: nil, target_ess: nil, credit: 16} = options
     request = Checkpoint.request(checkpoint, options)
-    assert %{state: "the state", credit: 16} = request
+    assert %{state: "the state", delivered: %{1 => {0, 7}}, credit: 16} = request
     {:ok, wire} = request.fields["options"] |> elem(1) |> IO.iodata_to_binary() |> Msgpack.decode()
     assert %{"draws" => 15, "credit" => 0, "chains" => 2} = wire
   end

@@ -50,7 +50,7 @@ defmodule Nutkin.Worker.Entry do
           credit: non_neg_integer(),
           paused?: boolean(),
           cancelled?: boolean(),
-          delivered: %{non_neg_integer() => {non_neg_integer(), non_neg_integer()}},
+          delivered: Request.delivered(),
           pieces: [binary()],
           told: MapSet.t(atom()),
           losses: non_neg_integer(),
@@ -70,7 +70,8 @@ defmodule Nutkin.Worker.Entry do
       worker: worker,
       began: System.monotonic_time(),
       credit: request.credit,
-      checkpoint: request.state
+      checkpoint: request.state,
+      delivered: request.delivered
     }
   end
 
@@ -186,7 +187,7 @@ defmodule Nutkin.Worker.Entry do
 
   @doc "The checkpoint that whoever asks gets."
   @spec checkpoint(t()) :: Checkpoint.t()
-  def checkpoint(entry), do: Checkpoint.new(entry.request, entry.checkpoint)
+  def checkpoint(entry), do: Checkpoint.new(entry.request, entry.checkpoint, entry.delivered)
 
   @doc "The last event, as the consumer gets it: a run's has its last checkpoint."
   @spec last(t(), Protocol.event()) :: Protocol.event()

@@ -5,13 +5,16 @@ defmodule Nutkin.Worker.Request do
   # credit: `:draws` messages that its consumer takes before it acknowledges one. It is granted by `ack`s alone, so that
   # the message can be sent again to another program.
   # options: of a run, as they were checked, without the data. state: the bytes of the checkpoint that it goes on from.
+  # delivered: by the number of a chain, how many draws of the warmup and of the sampling the consumer has already.
 
   alias Nutkin.{Blob, Msgpack, Protocol}
 
   @enforce_keys [:type, :fields, :blobs]
-  defstruct [:type, :fields, :blobs, :state, credit: 0, options: %{}]
+  defstruct [:type, :fields, :blobs, :state, credit: 0, options: %{}, delivered: %{}]
 
   @type type :: :compile | :sample | :log_density | :debug | :predict | :shapes | :evaluate | :ping
+
+  @type delivered :: %{non_neg_integer() => {non_neg_integer(), non_neg_integer()}}
 
   @type t :: %__MODULE__{
           type: type(),
@@ -19,7 +22,8 @@ defmodule Nutkin.Worker.Request do
           blobs: %{binary() => Blob.t()},
           credit: non_neg_integer(),
           options: Nutkin.Options.valid(),
-          state: binary() | nil
+          state: binary() | nil,
+          delivered: delivered()
         }
 
   @doc "Encodes the body here, in the caller: the time it takes and the errors it may raise are the caller's."

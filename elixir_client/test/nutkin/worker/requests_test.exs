@@ -5,6 +5,8 @@ defmodule Nutkin.Worker.RequestsTest do
   alias Nutkin.Error.{Cancelled, WorkerExit}
   alias Nutkin.Worker.{Outbox, Request, Requests}
 
+  @moduletag :capture_log
+
   @limits %{"frame" => 1_000_000, "chunk" => 1000}
   @error WorkerExit.exception("the worker ended")
 
@@ -127,7 +129,7 @@ defmodule Nutkin.Worker.RequestsTest do
     [entry] = Requests.all(requests)
     assert entry.checkpoint == "efgh"
 
-    Requests.arrive(requests, 1, {:done, %{status: :complete}})
+    Requests.arrive(requests, 1, {:done, %{status: :complete, chains: []}})
     assert_received {^ref, {:done, %{status: :complete, checkpoint: %Checkpoint{state: "efgh"}}}}
   end
 
