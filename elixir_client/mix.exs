@@ -10,8 +10,8 @@ defmodule Nutkin.MixProject do
       # Optional libraries may be on ERL_LIBS.
       prune_code_paths: false,
       description: "Bayesian NUTS sampling for the BEAM: models in Elixir, draws from XLA through a port.",
-      # Nx is optional, and looked for while the client runs.
-      xref: [exclude: [Nx, Nx.Defn, Nx.Defn.Composite, Nx.Defn.Expr, Nx.Shared]],
+      # Nx and telemetry are optional, and looked for while the client runs.
+      xref: [exclude: [:telemetry, Nx, Nx.Defn, Nx.Defn.Composite, Nx.Defn.Expr, Nx.Shared]],
       deps: [],
       package: [files: ~w(lib priv/python .formatter.exs mix.exs), licenses: ["Apache-2.0"]],
       aliases: [
