@@ -94,7 +94,7 @@ class Compiler:
 
 
 def _timer(seconds: float, act: Callable[..., None], *arguments: Any) -> threading.Timer:
-    timer = threading.Timer(seconds, act, arguments)
+    timer = threading.Timer(min(seconds, threading.TIMEOUT_MAX), act, arguments)
     timer.daemon = True
     timer.start()
     return timer

@@ -88,7 +88,9 @@ class Run:
         self._next_checkpoint = math.inf if checkpoint_every is None else self._started + checkpoint_every
         self._checkpointing = threading.Lock()  # the pieces of one come before those of another, and before the end
         self._over = False
-        self._deadline = None if max_time is None else threading.Timer(max_time, self.stop, (MAX_TIME,))
+        self._deadline: threading.Timer | None = None
+        if max_time is not None:
+            self._deadline = threading.Timer(min(max_time, threading.TIMEOUT_MAX), self.stop, (MAX_TIME,))
 
     def start(self) -> None:
         if self._deadline is not None:
@@ -129,12 +131,15 @@ class Run:
         """Ends every chain after the chunk that it is computing."""
         with self._lock:
             self._stopped = self._stopped or status
-            woken = [*self._parked, *self._waiting.values(), *(outbox for held in self._held for outbox in held)]
+            parked = [*self._parked]
+            idle = [*self._waiting.values(), *(outbox for held in self._held for outbox in held)]
             self._parked.clear()
             self._waiting.clear()
             self._held.clear()
-        for outbox in woken:
+        for outbox in parked:
             self._submit(self._flush, outbox)
+        for outbox in idle:  # all is sent, and others may just be changing it, where they meet
+            self._submit(self._end, outbox)
 
     def info(self) -> dict[str, Any]:
         """The fields of `info` that are the run's."""

@@ -175,6 +175,21 @@ def test_run_seconds() -> None:
         assert seconds[2] < 1.0 <= seconds[1]
 
 
+def test_times_that_never_come() -> None:
+    """Longer than a clock can wait: nothing is said of it, and nothing ends."""
+    longest = 2**63 - 1
+    with limited(compile_seconds=longest, abandoned_seconds=longest, run_seconds=longest) as port:
+        sample(port, 1, draws=10)
+        done, before = port.until("done", id=1)
+        port.send("compile", 2, slow_to_compile(terms=40))
+        port.until("compiling", id=2)
+        port.send("cancel", 2)
+        assert error_of(port, 2)["code"] == "cancelled"
+        port.send("shutdown", 0)
+        assert done.body["status"] == "complete"
+        assert not [message for message in before + port.rest() if message.kind == "log"]
+
+
 def test_resident() -> None:
     """The program alone is above this: a request is refused, its id is free again, and a ping is answered."""
     with limited(resident=1000) as port:

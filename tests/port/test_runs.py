@@ -192,6 +192,21 @@ def test_cancelled_while_chains_wait_for_each_other(sampler: nutkin.sampler.Samp
     assert recorder.result["seconds"]["sample"] == 0.0
 
 
+def test_a_chain_that_waits_is_changed_only_where_it_meets_others(
+    sampler: nutkin.sampler.Sampler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that is settled by two threads at once may be kept half in one window and half in the next."""
+    pool = Pool(1, "chains")
+    run, recorder = one_waits_one_is_parked(sampler, pool)
+    (waiting,) = run._waiting
+    settled: list[int] = []
+    monkeypatch.setattr("nutkin.sampler.Chain.settle", lambda chain: settled.append(chain.index))
+    run.stop()
+    recorder.wait(lambda: recorder.result is not None)
+    assert recorder.result["status"] == "cancelled"
+    assert waiting not in settled
+
+
 def test_an_error_ends_chains_that_wait(sampler: nutkin.sampler.Sampler) -> None:
     pool = Pool(1, "chains")
     run, recorder = one_waits_one_is_parked(sampler, pool)
