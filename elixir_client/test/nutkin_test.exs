@@ -10,6 +10,14 @@ defmodule NutkinTest do
   end
 
   test "a worker outlives the time that its program may take to end" do
-    assert Nutkin.child_spec(shutdown_timeout: 10_000).shutdown > 10_000
+    # Of a supervisor, that is its own affair.
+    assert %{type: :supervisor} = spec = Nutkin.child_spec(shutdown_timeout: 10_000)
+    refute Map.has_key?(spec, :shutdown)
+
+    {:ok, {_, [_pool, workers]}} =
+      Nutkin.Supervisor.init(Nutkin.Worker.Options.validate!(shutdown_timeout: 10_000))
+
+    assert %{start: {Supervisor, :start_link, [[%{shutdown: shutdown}], _]}} = workers
+    assert shutdown > 11_000
   end
 end

@@ -283,7 +283,8 @@ defmodule Nutkin.Worker do
   # The port is gone: it is started again, at once or after a pause, and until then everyone is told.
   defp lost(state, error) do
     state = report(state, "#{inspect(state.label)}: #{Exception.message(error)}")
-    at_once? = state.phase == :ready and state.failures < @failures_at_once and not hopeless?(error)
+    begun? = state.phase == :ready or killed?(error)
+    at_once? = begun? and state.failures < @failures_at_once and not hopeless?(error)
     pause = min(@first_pause * 2 ** min(state.failures, 10), @longest_pause)
     Telemetry.down(state.label, uptime(state), if(at_once?, do: 0, else: pause), error)
     state = without_program(%{state | failures: state.failures + 1})
@@ -312,6 +313,9 @@ defmodule Nutkin.Worker do
         lines: Lines.forget(state.lines)
     }
   end
+
+  # By a signal, which says nothing about the next one, also before it was ready.
+  defp killed?(error), do: match?(%WorkerExit{status: status} when is_integer(status) and status > 128, error)
 
   defp hopeless?(error), do: match?(%WorkerExit{status: @engine_cannot_start}, error)
 

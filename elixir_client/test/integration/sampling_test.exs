@@ -235,10 +235,16 @@ defmodule Nutkin.SamplingTest do
 
   test "a timeout without any draw is an error", %{worker: worker} do
     assert {:error, %Timeout{timeout: 0}} =
-             Nutkin.sample(Models.eight_schools(), schools(worker, timeout: 0, warmup: @endless))
+             Nutkin.sample(
+               Models.eight_schools(),
+               schools(worker, timeout: 0, adaptation: :windowed, warmup: @endless)
+             )
 
     assert_raise Timeout, "no result within 0 ms", fn ->
-      Nutkin.sample!(Models.eight_schools(), schools(worker, timeout: 0, warmup: @endless))
+      Nutkin.sample!(
+        Models.eight_schools(),
+        schools(worker, timeout: 0, adaptation: :windowed, warmup: @endless)
+      )
     end
   end
 
