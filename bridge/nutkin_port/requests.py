@@ -7,7 +7,6 @@ More runs than the limit allows wait in line for one that ends.
 
 from __future__ import annotations
 
-import collections
 import functools
 import threading
 import time
@@ -26,6 +25,7 @@ from nutkin_port import answers, codec, memory, messages
 from nutkin_port.compiler import Compiler
 from nutkin_port.frames import FrameWriter
 from nutkin_port.limits import Limits
+from nutkin_port.line import Line
 from nutkin_port.logs import Logs
 from nutkin_port.messages import (
     Ack,
@@ -62,10 +62,9 @@ class Requests:
         self._store = Store(limits.store)
         self._pool = nutkin.sampler.Pool(nutkin.sampler.cores(), "pool")
         self._compiler = Compiler(limits, replace)
-        self._running: set[Request] = set()
-        self._line: collections.deque[tuple[Request, Callable[[], None]]] = collections.deque()  # to be run
+        self._line = Line(limits.runs)
         self._open: dict[int, Request] = {}
-        self._changed = threading.Condition()  # guards `_open` and the state of each request; reentrant
+        self._changed = threading.Condition()  # guards `_open`, `_line` and the state of each request; reentrant
 
     def send(self, kind: str, id: int, body: dict[str, Any]) -> None:
         """LimitExceeded where the message does not fit into a frame."""
@@ -349,16 +348,7 @@ class Requests:
 
         with self._changed:
             if self._open.get(request.id) is request:  # else it was cancelled meanwhile
-                self._line.append((request, start))
-                self._move_up()
-
-    def _move_up(self) -> None:
-        """Begins runs that are in line, as many as may run at once."""
-        with self._changed:
-            while self._line and len(self._running) < self._limits.runs:
-                request, start = self._line.popleft()
-                self._running.add(request)
-                start()
+                self._line.join(request, start)
 
     def _ack(self, request: Request, chunks: int) -> None:
         if not isinstance(request.job, RUNS):
@@ -433,10 +423,8 @@ class Requests:
                 self.send("error", request.id, error.body())
             del self._open[request.id]
             request.run = None  # the two hold on to each other, and to the arrays
-            self._running.discard(request)
-            self._line = collections.deque(waiting for waiting in self._line if waiting[0] is not request)
+            self._line.leave(request)
             self._changed.notify_all()
-        self._move_up()
 
     def _error_body(self, error: Exception) -> dict[str, Any]:
         if isinstance(error, NutkinError):
