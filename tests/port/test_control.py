@@ -1,10 +1,9 @@
-"""Control of runs: pauses, infos and checkpoints at every stage, and runs that go on in another program."""
+"""Control of runs: pauses, infos and checkpoints at every stage, and runs that go on from a checkpoint."""
 
 from __future__ import annotations
 
 import itertools
 import random
-import signal
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from port.kept import Draws, whole
 from port.models import gaussian, shifted_gaussian, slow_to_compile
 from port.port_client import Message, PortClient, address, encode
 
@@ -50,18 +50,6 @@ def info(port: PortClient, id: int) -> dict[str, Any]:
     return port.until("info", id=id)[0].body
 
 
-def whole(pieces: list[Message]) -> bytes:
-    """The bytes of one checkpoint from its messages."""
-    content = b""
-    for piece in pieces:
-        assert piece.body["offset"] == len(content)
-        assert len(piece.body["bytes"]) <= CHUNK
-        content += piece.body["bytes"]
-        assert piece.body["size"] == pieces[0].body["size"]
-    assert len(content) == pieces[0].body["size"]
-    return content
-
-
 def checkpoint(port: PortClient, id: int) -> tuple[bytes, list[Message]]:
     """One that is asked for, of a run that sends none otherwise; and the draws before it."""
     port.send("checkpoint", id)
@@ -74,45 +62,17 @@ def checkpoint(port: PortClient, id: int) -> tuple[bytes, list[Message]]:
     return whole(pieces), [message for message in before if message.kind == "draws"]
 
 
-class Draws:
-    """What a client keeps of a run: each draw once, in order."""
-
-    def __init__(self) -> None:
-        self._kept: dict[tuple[int, str], list[np.ndarray]] = {}
-
-    def count(self, chain: int, phase: str) -> int:
-        return sum(len(draws) for draws in self._kept.get((chain, phase), []))
-
-    def add(self, message: Message) -> None:
-        body = message.body
-        assert body["start"] == self.count(body["chain"], body["phase"]), "a gap, or a repeat"
-        self._kept.setdefault((body["chain"], body["phase"]), []).append(body["variables"]["x"])
-
-    def delivered(self) -> list[list[int]]:
-        return [[self.count(chain, phase) for phase in ("warmup", "sample")] for chain in range(OPTIONS["chains"])]
-
-    def joined(self) -> dict[tuple[int, str], np.ndarray]:
-        return {key: np.concatenate(draws) for key, draws in self._kept.items()}
-
-
 @pytest.fixture(scope="module")
-def uninterrupted(port: PortClient) -> dict[tuple[int, str], np.ndarray]:
-    """The draws of a run with OPTIONS."""
-    draws = Draws()
+def uninterrupted(port: PortClient) -> Draws:
+    """A run with OPTIONS."""
+    draws = Draws(OPTIONS["chains"])
     start(port, 1, credit=UNLIMITED)
     _, before = port.until("done", id=1)
     for message in before:
         if message.kind == "draws":
             draws.add(message)
     assert draws.delivered() == [[190, 300]] * 2
-    return draws.joined()
-
-
-def check_same(draws: Draws, uninterrupted: dict[tuple[int, str], np.ndarray]) -> None:
-    joined = draws.joined()
-    assert joined.keys() == uninterrupted.keys()
-    for key, expected in uninterrupted.items():
-        np.testing.assert_array_equal(joined[key], expected)
+    return draws
 
 
 def test_before_the_blobs_are_there(port: PortClient) -> None:
@@ -292,12 +252,10 @@ def resume(port: PortClient, id: int, state: bytes, draws: Draws, **options: Any
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_a_run_goes_on_where_it_was_cancelled(
-    port: PortClient, uninterrupted: dict[tuple[int, str], np.ndarray], seed: int
-) -> None:
+def test_a_run_goes_on_where_it_was_cancelled(port: PortClient, uninterrupted: Draws, seed: int) -> None:
     """Of the checkpoints that were sent any may be taken, with more draws delivered than it counts."""
     choice = random.Random(seed)
-    draws, state = Draws(), b""
+    draws, state = Draws(OPTIONS["chains"]), b""
     for id in itertools.count(1):
         resume(
             port,
@@ -312,7 +270,7 @@ def test_a_run_goes_on_where_it_was_cancelled(
         if done.body["status"] == "complete":
             break
         state = choice.choice([state, *found])
-    check_same(draws, uninterrupted)
+    draws.check_same(uninterrupted)
 
 
 def go(port: PortClient, id: int, draws: Draws, most: int, choice: random.Random) -> tuple[list[bytes], Message]:
@@ -341,36 +299,8 @@ def go(port: PortClient, id: int, draws: Draws, most: int, choice: random.Random
         port.send("ack", id, {"chunks": choice.randint(1, 2)})
 
 
-def test_a_run_goes_on_in_another_program(uninterrupted: dict[tuple[int, str], np.ndarray]) -> None:
-    """The program is killed in the middle, once the client has a checkpoint, and more draws than it counts."""
-    draws, state = Draws(), b""
-    for program in range(3):
-        with PortClient("--limit", f"chunk={CHUNK}") as port:
-            port.hello()
-            resume(port, 1, state, draws, credit=1)
-            if program == 2:
-                _, done = go(port, 1, draws, 10**6, random.Random(0))
-                assert done.body["status"] == "complete"
-                continue
-            for _ in range(5):
-                draws.add(port.until("draws", id=1)[0])
-                port.send("ack", 1, {"chunks": 1})
-            state, before = checkpoint(port, 1)
-            for message in before:
-                draws.add(message)
-            port.send("ack", 1, {"chunks": 2})
-            draws.add(port.until("draws", id=1)[0])
-            port.signal(signal.SIGKILL)
-            for message in port.rest():
-                if message.kind == "draws":
-                    draws.add(message)
-    check_same(draws, uninterrupted)
-
-
-def test_more_draws_of_a_run_that_was_complete(
-    port: PortClient, uninterrupted: dict[tuple[int, str], np.ndarray]
-) -> None:
-    draws = Draws()
+def test_more_draws_of_a_run_that_was_complete(port: PortClient, uninterrupted: Draws) -> None:
+    draws = Draws(OPTIONS["chains"])
     start(port, 1, draws=100, credit=UNLIMITED)
     _, before = port.until("done", id=1)
     for message in before:
@@ -379,4 +309,4 @@ def test_more_draws_of_a_run_that_was_complete(
     state = whole([message for message in before if message.kind == "checkpoint"])
     resume(port, 2, state, draws, credit=UNLIMITED)
     go(port, 2, draws, 10**6, random.Random(0))
-    check_same(draws, uninterrupted)
+    draws.check_same(uninterrupted)
