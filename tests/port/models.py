@@ -44,7 +44,8 @@ def gaussian(size: int = 3) -> dict[str, Any]:
 
 
 def slow_to_compile(terms: int = 400) -> dict[str, Any]:
-    """A model whose compilation takes longer the more terms it has: many seconds by default."""
+    """A model whose compilation takes longer the more terms it has: many seconds by default. A test that waits for its
+    end takes a number of its own, since the program is stored then, and is at hand for other tests."""
     nodes: list[dict[str, Any]] = [
         {"kind": "constant", "value": 0},
         {"kind": "constant", "value": 1},

@@ -140,8 +140,8 @@ def test_runs_wait_in_line(port: PortClient) -> None:
     waiting = info(port, 2)
     assert (waiting["stage"], waiting["paused"], waiting["credit"], waiting["chains"]) == ("waiting", False, 0, [])
     port.send("pause", 2)
-    port.send("ack", 2, {"chunks": 7})
-    assert (info(port, 2)["paused"], info(port, 2)["credit"]) == (True, 7)
+    port.send("ack", 2, {"chunks": 40})  # as many as there may be at most
+    assert (info(port, 2)["paused"], info(port, 2)["credit"]) == (True, 40)
     port.send("checkpoint", 2)
     assert port.until("checkpoint", id=2)[0].body == {"size": 0, "offset": 0, "bytes": b""}
     assert info(port, 1)["stage"] == "running"
@@ -181,7 +181,7 @@ def test_times_that_never_come() -> None:
     with limited(compile_seconds=longest, abandoned_seconds=longest, run_seconds=longest) as port:
         sample(port, 1, draws=10)
         done, before = port.until("done", id=1)
-        port.send("compile", 2, slow_to_compile(terms=40))
+        port.send("compile", 2, slow_to_compile())
         port.until("compiling", id=2)
         port.send("cancel", 2)
         assert error_of(port, 2)["code"] == "cancelled"

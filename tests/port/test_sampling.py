@@ -218,7 +218,7 @@ def test_every_finished_chain_says_so(port: PortClient) -> None:
 def test_a_request_whose_programs_are_there_passes_a_compilation(port: PortClient) -> None:
     start(port, 1, chains=1, draws=10, credit=UNLIMITED)
     port.until("done", id=1)
-    port.send("compile", 2, {**slow_to_compile(), "options": {}})
+    port.send("compile", 2, {**slow_to_compile(terms=200), "options": {}})
     start(port, 3, chains=1, draws=10, credit=UNLIMITED)
     done, before = port.until("done", id=3)
     assert done.body["status"] == "complete"
