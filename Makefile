@@ -1,8 +1,8 @@
-# demo, posteriordb, test, fuzz, calibrate, lint, bench. Each prepares what it needs first (scripts/environment.sh), once.
+# demo, posteriordb, soak, test, fuzz, calibrate, lint, bench. Each prepares what it needs first (scripts/environment.sh), once.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
-.PHONY: setup demo posteriordb test fuzz calibrate lint bench clean
+.PHONY: setup demo posteriordb soak test fuzz calibrate lint bench clean
 
 prepare = environment=$$(./scripts/environment.sh); eval "$$environment"
 
@@ -25,6 +25,15 @@ posteriordb:
 	cd elixir_client
 	export MIX_ENV=test MIX_BUILD_PATH="$$NUTKIN_BUILD/test"
 	mix run examples/posteriordb/run.exs $(ONLY) </dev/null
+
+# Many consumers at once, and programs that are killed, for half an hour: what is then larger than before is a fault.
+# MINUTES=1 for a look, SEED=3 for other consumers. Half an hour or more writes docs/soak.md.
+soak:
+	@$(prepare)
+	export JAX_PLATFORMS=cpu
+	cd elixir_client
+	export MIX_ENV=test MIX_BUILD_PATH="$$NUTKIN_BUILD/test"
+	mix run examples/soak/run.exs $(or $(MINUTES),30) $(or $(SEED),1) </dev/null
 
 # Everything that CI runs: lint, the engine and the port under pytest, the client under ExUnit.
 test: lint

@@ -47,7 +47,8 @@ defmodule Soak do
   def slots, do: @slots
 
   @doc """
-  Soaks for some minutes, printing a line for each, and returns what was counted and measured.
+  Soaks for some minutes, printing a line for each, and returns what was counted and measured. `options`: of the pool, besides
+  its name, its workers and its heartbeat.
   """
   @spec run(number(), non_neg_integer(), keyword()) :: t()
   def run(minutes, seed, options) do
