@@ -10,17 +10,18 @@
     [minutes, seed] -> {String.to_integer(minutes), String.to_integer(seed)}
   end
 
-# Every kill is logged, and every error of a consumer; what matters is told by what is counted.
-Logger.configure(level: :none)
-
-cache = Path.join(System.tmp_dir!(), "nutkin-soak-#{System.pid()}")
-IO.puts("#{minutes} minutes, seed #{seed}")
+# Every kill is logged, and every error of a consumer: into a file.
+folder = Path.join(System.tmp_dir!(), "nutkin-soak-#{System.pid()}")
+log = folder <> ".log"
+for id <- :logger.get_handler_ids(), do: :logger.remove_handler(id)
+:ok = :logger.add_handler(:soak, :logger_std_h, %{config: %{file: String.to_charlist(log)}})
+IO.puts("#{minutes} minutes, seed #{seed}; what is logged goes to #{log}")
 
 soak =
   try do
-    Soak.run(minutes, seed, env: %{"JAX_PLATFORMS" => "cpu", "NUTKIN_CACHE_DIR" => cache})
+    Soak.run(minutes, seed, env: %{"JAX_PLATFORMS" => "cpu", "NUTKIN_CACHE_DIR" => folder})
   after
-    File.rm_rf!(cache)
+    File.rm_rf!(folder)
   end
 
 rows = Soak.Verdict.rows(soak.samples, minutes)
