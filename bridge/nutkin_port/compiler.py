@@ -43,6 +43,15 @@ class Compiler:
             self._left = self._left or self._owner is owner
         self._review()
 
+    def release(self, owner: Any) -> None:
+        """The program that `owner` waits for is there. What its task does after that is soon over, and to leave it then
+        is no reason to end the program."""
+        with self._lock:
+            if self._owner is owner:
+                self._owner = self._model = None
+                self._left = False
+                self._lose_patience(None)
+
     def compiles(self, owner: Any) -> bool:
         with self._lock:
             return self._owner is owner

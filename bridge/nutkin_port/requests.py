@@ -253,6 +253,7 @@ class Requests:
     def _predict(self, request: Request, prediction: nutkin.compile.Prediction) -> None:
         started = time.monotonic()
         cached = prediction.compile()
+        self._compiler.release(request)
         body = answers.predicted(prediction, cached, time.monotonic() - started)
         self._announce(request, body)
         delivered = request.job.delivered
@@ -263,6 +264,7 @@ class Requests:
     def _compute(self, request: Request, evaluation: nutkin.compile.Evaluation) -> None:
         started = time.monotonic()
         values, cached = evaluation.run()
+        self._compiler.release(request)
         for part in answers.parts(values, self._limits.chunk):
             with self._changed:
                 if self._open.get(request.id) is not request:
@@ -271,7 +273,9 @@ class Requests:
         self._close(request, "evaluated", answers.evaluated(values, cached, time.monotonic() - started))
 
     def _evaluate(self, request: Request, target: nutkin.compile.Target) -> None:
-        self._close(request, "value", answers.value(target, request.job))
+        value = answers.value(target, request.job)
+        self._compiler.release(request)
+        self._close(request, "value", value)
 
     def _diagnose(self, request: Request, target: nutkin.compile.Target) -> None:
         self._close(request, "diagnosis", answers.diagnosis(target, request.job))
@@ -280,6 +284,7 @@ class Requests:
         job = request.job
         started = time.monotonic()
         sampler = nutkin.sampler.compile_sampler(target, **_program(job.options))
+        self._compiler.release(request)
         body = answers.compiled(sampler, time.monotonic() - started)
         if isinstance(job, Compile):
             self._close(request, "compiled", body)
