@@ -24,7 +24,8 @@ defmodule Soak.Slot do
   defp consume(kind, seed, longest, place) do
     {pid, monitor} =
       spawn_monitor(fn ->
-        :rand.seed(:exsss, seed)
+        # Not that of the choice of the kind, or each kind would always choose alike.
+        :rand.seed(:exsss, seed |> Tuple.to_list() |> Enum.reverse() |> List.to_tuple())
         exit({:outcome, Consumers.run(kind, place)})
       end)
 

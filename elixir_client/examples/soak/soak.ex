@@ -57,6 +57,7 @@ defmodule Soak do
     place = place()
     :rand.seed(:exsss, seed)
     # What is loaded or opened once is there before the first sample.
+    for app <- [:nutkin, :elixir, :stdlib], do: :code.ensure_modules_loaded(Application.spec(app, :modules))
     for kind <- Consumers.kinds(), do: Consumers.run(kind, place)
     {:ok, infos} = Nutkin.info(@pool)
     before = Measures.take(infos)
