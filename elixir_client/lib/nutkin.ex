@@ -1,4 +1,7 @@
 defmodule Nutkin do
+  # Of a run, whether it begins or goes on.
+  @resuming ~w(more variables max_time target_ess max_rhat checkpoint_every resume credit worker)a
+
   @sampling [
     :data,
     :chains,
@@ -12,28 +15,8 @@ defmodule Nutkin do
     :mass_matrix,
     :thin,
     :keep_warmup,
-    :variables,
     :precision,
-    :rewrites,
-    :max_time,
-    :target_ess,
-    :max_rhat,
-    :checkpoint_every,
-    :resume,
-    :credit,
-    :worker
-  ]
-
-  @resuming [
-    :more,
-    :variables,
-    :max_time,
-    :target_ess,
-    :max_rhat,
-    :checkpoint_every,
-    :resume,
-    :credit,
-    :worker
+    :rewrites | @resuming -- [:more]
   ]
 
   # Of functions that wait.
@@ -81,6 +64,7 @@ defmodule Nutkin do
     Fit,
     Model,
     Options,
+    Point,
     Prediction,
     Resolution,
     Run,
@@ -279,7 +263,7 @@ defmodule Nutkin do
           | {:error, Error.t()}
   def log_density(model, point, opts \\ []) do
     with {:ok, options} <- Options.validate(opts, [:data, :precision, :timeout, :worker]),
-         {:ok, point} <- point(point),
+         {:ok, point} <- Point.encode(point),
          {:ok, request} <- request(:log_density, model, options, point),
          {:value, value} <- Client.call(options.worker, request, options.timeout) do
       {:ok, value}
@@ -321,7 +305,7 @@ defmodule Nutkin do
           {:ok, Diagnosis.t()} | {:error, Error.t()}
   def debug(model, point, opts \\ []) do
     with {:ok, options} <- Options.validate(opts, [:data, :precision, :timeout, :worker]),
-         {:ok, point} <- point(point),
+         {:ok, point} <- Point.encode(point),
          {:ok, request} <- request(:debug, model, options, point),
          {:diagnosis, diagnosis} <- Client.call(options.worker, request, options.timeout) do
       {:ok, diagnosis}
@@ -443,25 +427,6 @@ defmodule Nutkin do
   defp check_model(other) do
     found = inspect(other, limit: 5, printable_limit: 100)
     {:error, Error.InvalidModel.exception(message: "not a model", expected: "a Nutkin.Model", found: found)}
-  end
-
-  # Structs are tensors.
-  defp point(%_{} = position), do: position(position)
-  defp point(%{} = values), do: values(values)
-  defp point([{_name, _value} | _] = values), do: values(values)
-  defp point(position), do: position(position)
-
-  defp position(position) do
-    with {:ok, tensor} <- Tensor.cast(position, type: :f64), do: {:ok, %{position: tensor}}
-  end
-
-  defp values(values) do
-    Enum.reduce_while(values, {:ok, %{values: %{}}}, fn {name, value}, {:ok, %{values: done}} ->
-      case Tensor.cast(value) do
-        {:ok, tensor} -> {:cont, {:ok, %{values: Map.put(done, to_string(name), tensor)}}}
-        {:error, error} -> {:halt, {:error, %{error | node: to_string(name)}}}
-      end
-    end)
   end
 
   defp bang!({:ok, result}), do: result

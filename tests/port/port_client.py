@@ -113,6 +113,13 @@ class PortClient:
             if message.kind != "compiling":
                 before.append(message)
 
+    def check_idle(self) -> None:
+        """Nothing has come unasked, and nothing is open."""
+        self.send("ping", 10**6)
+        pong, before = self.until("pong", id=10**6)
+        assert before == []
+        assert pong.body["requests"] == 0
+
     def rest(self) -> list[Message]:
         """All messages until the end of the output."""
         messages = []

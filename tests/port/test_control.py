@@ -34,11 +34,7 @@ def port() -> Iterator[PortClient]:
 def nothing_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
     if "port" in request.fixturenames:
-        client = request.getfixturevalue("port")
-        client.send("ping", 10**6)
-        pong, before = client.until("pong", id=10**6)
-        assert before == []
-        assert pong.body["requests"] == 0
+        request.getfixturevalue("port").check_idle()
 
 
 def start(port: PortClient, id: int, body: dict[str, Any] | None = None, **options: Any) -> None:

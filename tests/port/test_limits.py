@@ -42,11 +42,7 @@ def port() -> Iterator[PortClient]:
 def nothing_is_left(request: pytest.FixtureRequest) -> Iterator[None]:
     yield
     if "port" in request.fixturenames:
-        client = request.getfixturevalue("port")
-        client.send("ping", 10**6)
-        pong, before = client.until("pong", id=10**6)
-        assert before == []
-        assert pong.body["requests"] == 0
+        request.getfixturevalue("port").check_idle()
 
 
 def error_of(port: PortClient, id: int) -> dict[str, Any]:

@@ -167,7 +167,8 @@ defmodule Nutkin.Options do
   #{Enum.map_join(@schema, "\n", fn {name, option} -> "  * `:#{name}` - #{option[:doc]} Default: `#{inspect(option[:default])}`.\n" end)}
   """
 
-  alias Nutkin.Error.{InvalidData, InvalidOption, Suggestion}
+  alias Nutkin.Error.{InvalidData, InvalidOption}
+  alias Nutkin.Options.Unknown
   alias Nutkin.Tensor
 
   @typedoc "Options that were checked: every one asked for is there, in one form."
@@ -278,40 +279,8 @@ defmodule Nutkin.Options do
            message: "unknown option #{inspect(name)}",
            path: Atom.to_string(name),
            expected: "one of #{Enum.map_join(allowed, ", ", &inspect/1)}",
-           hint: hint(name, allowed)
+           hint: Unknown.hint(name, allowed, names())
          )}
-    end
-  end
-
-  # What other samplers call them.
-  @synonyms %{
-    tune: :warmup,
-    num_warmup: :warmup,
-    iter_warmup: :warmup,
-    burn_in: :warmup,
-    iter: :draws,
-    samples: :draws,
-    num_samples: :draws,
-    iter_sampling: :draws,
-    num_chains: :chains,
-    random_seed: :seed,
-    adapt_delta: :target_accept,
-    target_accept_prob: :target_accept,
-    max_treedepth: :max_tree_depth,
-    initvals: :init,
-    inits: :init
-  }
-
-  defp hint(name, allowed) do
-    synonym = @synonyms[name]
-
-    cond do
-      synonym in allowed -> "it is called #{inspect(synonym)} here"
-      name == :timeout -> "Nutkin.await/2 takes a timeout for a run"
-      name in names() -> "it is an option of other functions only"
-      hint = Suggestion.closest(name, allowed) -> hint
-      :data in allowed -> "values of data slots belong into :data, as in data: %{#{name}: ...}"
-      true -> nil
     end
   end
 
