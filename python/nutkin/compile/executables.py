@@ -19,6 +19,7 @@ from nutkin.compile.stored import RestoredProgram, StoredPrograms
 from nutkin.errors import CompileFailed
 
 CAPACITY = 64  # a program holds 5 to 10 MB
+_COMPILED_BETWEEN = 16  # compilations after which JAX forgets its own
 
 _COMPILATION_EVENT = "/jax/core/compile/backend_compile_duration"
 _CACHE_HIT_EVENT = "/jax/compilation_cache/cache_hits"
@@ -70,6 +71,7 @@ class Executables:
         self._lock = threading.Lock()
         self._entries: OrderedDict[tuple, Any] = OrderedDict()
         self._building: dict[tuple, threading.Lock] = {}
+        self._compiled = 0
 
     def _find(self, key: tuple) -> Any | None:
         with self._lock:
@@ -116,6 +118,7 @@ class Executables:
         self, key: tuple, function: Callable, arguments: tuple, options: Mapping[str, str] | None
     ) -> jax.stages.Compiled:
         hits = _cache_hits
+        self._make_jax_forget()
         try:
             compiled = jax.jit(function, keep_unused=True).lower(*arguments).compile(dict(options or {}))
         except jax.errors.JaxRuntimeError as error:
@@ -124,6 +127,15 @@ class Executables:
         if self._stored is not None and _cache_hits == hits:  # in a thread: the program is used meanwhile
             threading.Thread(target=self._stored.save, args=(key, compiled), name="store").start()
         return compiled
+
+    def _make_jax_forget(self) -> None:
+        """JAX keeps every program that it has compiled, and what it was traced from, thousands of them, whoever else
+        lets go of it. Those that are kept here go on without it."""
+        with self._lock:
+            self._compiled += 1
+            due = self._compiled % _COMPILED_BETWEEN == 0
+        if due:
+            jax.clear_caches()
 
 
 _FOLDER = settings.cache_dir()

@@ -1,5 +1,8 @@
 """What is compiled, and when: counted by JAX's own events."""
 
+import gc
+
+import jax
 import numpy as np
 import pytest
 
@@ -95,3 +98,20 @@ def test_a_model_without_parameters_is_not_sampled():
     tree.observe("obs", "normal", {"mu": 0, "sigma": 1}, 0.5)
     with pytest.raises(InvalidModel, match="no free parameter"):
         nutkin.sample(tree.tree())
+
+
+def test_programs_that_are_dropped_are_gone():
+    """JAX would keep them."""
+
+    def alive():
+        gc.collect()
+        return len(jax.devices()[0].client.live_executables())
+
+    executables = Executables(capacity=2)
+    before = alive()
+    for i in range(50):
+        program, _ = executables.get((i,), lambda x, i=i: x + i, (np.zeros(3),))
+    assert alive() <= before + 2 + 16
+    np.testing.assert_array_equal(program(np.ones(3)), np.full(3, 50.0))
+    jax.clear_caches()
+    np.testing.assert_array_equal(program(np.ones(3)), np.full(3, 50.0))
